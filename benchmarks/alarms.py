@@ -1,15 +1,21 @@
 """How often the alarms of attention are right: python -m benchmarks.alarms CORPUS
 
 Trains small models by a plain loop, half of which are broken by their making, and prints the statistics of the attention after
-the last step, its alarms, and which are false or missed. Thresholds were fixed on `grammar` and `reverse`, and judged once
+the last step on held-out pairs, its alarms, and which are false or missed. Thresholds were fixed on `grammar` and `reverse`, and judged once
 on `tatoeba` (--file fra.txt).
+
+With `default`, trainings are those of ``python train.py`` on the built-in corpus, some of them of broken models. An alarm is one at any
+validation. A run that is finished is not trained again.
 """
 
 import argparse
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import count, islice
@@ -19,6 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
@@ -41,6 +48,7 @@ from seq2seq.data import GrammarCorpus, PairsCorpus, TaskCorpus
 from seq2seq.data.batch import Batch, EncodedSplit
 from seq2seq.data.batching import BatchSize, shuffled_order, sorted_order
 from seq2seq.data.datamodule import Prepared
+from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.vocabulary import END
 from seq2seq.decoding.forced import force_decode
 from seq2seq.decoding.interventions import leave_one_out
@@ -171,6 +179,21 @@ RUNS = {
     "drawn to <eos>": Recipe(("eos",), attention=partial(Drawn, to_end=True)),
     "drawn to the first word": Recipe(("column",), attention=partial(Drawn, to_end=False)),
 }
+ROOT = Path(__file__).parents[1]
+HERE = "_target_=benchmarks.alarms"
+DEFAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "additive": ((), ()),
+    "additive, seed 2": ((), ("seed=2",)),
+    "no mask": (("padding",), (f"model.decoder.attention.{HERE}.Unmasked",)),
+    "shuffled targets": (ANY, (f"data.{HERE}.ShuffledCorpus", "trainer.max_epochs=2")),
+    "rate 0.3": (ANY, ("optimizer.lr=0.3", "trainer.max_epochs=2")),
+    "scaled dot": ((), ("attention=scaled_dot",)),
+    "4 heads": ((), ("attention=multihead",)),
+    "luong, bilinear": ((), ("decoder=luong", "attention=bilinear")),
+}
+"""Trainings by ``python train.py``: alarms of which one is right, and overrides."""
+FORMED_BY = 1000
+"""As of ``callbacks.attention.formed_by``."""
 
 
 def pairs_of(corpus: str, file: str | None) -> list[tuple[str, str]]:
@@ -186,14 +209,29 @@ def pairs_of(corpus: str, file: str | None) -> list[tuple[str, str]]:
     return short[: TRAIN + HELD_OUT]
 
 
+def shuffled(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return pairs of which each has the target of another one."""
+    sources, targets = map(list[str], zip(*pairs, strict=True))
+    random.Random(2).shuffle(targets)
+    return list(zip(sources, targets, strict=True))
+
+
+class ShuffledCorpus(GrammarCorpus):
+    """The built-in corpus, whose training pairs have the targets of other pairs."""
+
+    def read(self) -> Splits:
+        """As of `GrammarCorpus`."""
+        splits = super().read()
+        train = shuffled((pair.source, pair.target) for pair in splits.train)
+        return replace(splits, train=[SentencePair(*pair) for pair in train])
+
+
 @cache
 def data_of(pairs: tuple[tuple[str, str], ...], is_shuffled: bool) -> Prepared:
     """Return the encoded pairs; shuffled, a training pair has the target of another one."""
     train, held_out = list(pairs[:-HELD_OUT]), list(pairs[-HELD_OUT:])
     if is_shuffled:
-        targets = [target for _, target in train]
-        random.Random(2).shuffle(targets)
-        train = [(source, target) for (source, _), target in zip(train, targets, strict=True)]
+        train = shuffled(train)
     data = PairsCorpus(train=train, validation=held_out)
     data.setup()
     return data.prepared
@@ -229,7 +267,7 @@ def trained(
         optimizer.step()
     if picture is not None:
         draw(model, data, picture)
-    return {"loss": loss.item()} | statistics_of(model, data.validation)
+    return statistics_of(model, data.validation)
 
 
 def batches(split: EncodedSplit, seed: int) -> Iterator[NDArray[np.integer]]:
@@ -255,16 +293,62 @@ def draw(model: Seq2Seq, data: Prepared, path: Path) -> None:
 
 @torch.no_grad()
 def statistics_of(model: Seq2Seq, split: EncodedSplit) -> dict[str, float]:
-    """Return the statistics of the attention on a split, and those of the effects on its first pairs."""
+    """Return the loss and the statistics of the attention on a split, and those of the effects on its first pairs."""
     model.eval()
-    sums = AttentionStatistics()
+    sums, loss, tokens = AttentionStatistics(), 0.0, 0
     for indices in sorted_order(split.source.lengths, split.target.lengths, BATCH_SIZE):
         batch = Batch.from_split(split, indices.tolist())
-        _, weights = model(batch)
+        features, weights = model(batch)
+        is_token = batch.target_is_token
+        logits, wanted = model.decoder.output(features[is_token]), batch.target_output[is_token]
+        loss += F.cross_entropy(logits, wanted, reduction="sum").item()
+        tokens += len(wanted)
         sums += attention_statistics(weights.mean(dim=2), batch.source.lengths, batch.target_lengths)
     recorded = Batch.from_split(split, range(RECORDED))
     weights = [each.weights.double().numpy() for each in force_decode(model, recorded)]
-    return sums.metrics() | effect_statistics(weights, leave_one_out(model, recorded))
+    return (
+        {"loss": loss / tokens} | sums.metrics() | effect_statistics(weights, leave_one_out(model, recorded))
+    )
+
+
+def validations_of(run: Path) -> dict[int, dict[str, float]]:
+    """Return the statistics of each validation of a run by its step; empty if there was none."""
+    events, found = EventAccumulator(str(run)).Reload(), defaultdict[int, dict[str, float]](dict)
+    for tag in events.Tags()["scalars"]:
+        group, _, name = tag.partition("/")
+        if group in {"val", "val_attention", "val_alignment"}:
+            for event in events.Scalars(tag):
+                found[event.step][name] = event.value
+    return dict(sorted(found.items()))
+
+
+Outcome = tuple[tuple[str, ...], dict[str, float], list[str]]
+"""Alarms of which one is right, statistics after training, empty if it failed, and the alarms."""
+
+
+def of_loop(name: str, pairs: Sequence[tuple[str, str]], steps: int, picture: Path | None) -> Outcome:
+    """Train a small model, and return what its alarms are."""
+    values = trained(RUNS[name], pairs, steps, picture)
+    return RUNS[name].right, values, [*alarms(values)]
+
+
+def of_default(name: str, runs: Path) -> Outcome:
+    """Train by ``python train.py`` unless that is done, and return what its alarms are, at any validation."""
+    right, overrides = DEFAULTS[name]
+    run = runs.absolute() / "alarms" / slug_of(name)
+    if not (run / "metrics.json").exists():
+        place = f"paths.runs_dir={runs.absolute()}", "experiment_name=alarms", f"name={run.name}", "threads=1"
+        command = [sys.executable, "train.py", *overrides, *place]
+        subprocess.run(command, cwd=ROOT, check=False, stdout=sys.stderr)
+    validations = validations_of(run)
+    found = [alarms(values, is_late=step >= FORMED_BY) for step, values in validations.items()]
+    last = [*validations.values()][-1] if validations else {}
+    return right, last, [*dict.fromkeys(name for each in found for name in each)]
+
+
+def slug_of(name: str) -> str:
+    """Return the name of a run as part of a file name."""
+    return re.sub(r"\W+", "_", name).strip("_")
 
 
 SHOWN = (
@@ -275,26 +359,36 @@ SHOWN = (
 
 def main() -> None:
     """Train all, and print a line for each."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", choices=["grammar", "reverse", "tatoeba"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus", choices=["grammar", "reverse", "tatoeba", "default"])
     parser.add_argument("--file", help="the file of tatoeba")
-    parser.add_argument("--only", nargs="*", default=list(RUNS), help="names of runs")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of each training")
-    parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw a sentence of each run")
+    parser.add_argument("--only", nargs="*", help="names of runs")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of each training of a small model")
+    parser.add_argument("--pictures", type=Path, metavar="DIR", help="draw a sentence of each small model")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), metavar="DIR", help="where default trains")
     options = parser.parse_args()
-    pairs, judged = pairs_of(options.corpus, options.file), dict[str, list[str]]()
-    print(" " * 32, *(f"{name:>12}" for name in SHOWN))
-    for name in options.only:
-        recipe, slug = RUNS[name], re.sub(r"\W+", "_", name).strip("_")
-        picture = None if options.pictures is None else options.pictures / f"reading_{slug}.png"
-        values = trained(recipe, pairs, options.steps, picture)
-        found = alarms(values)
-        judgment = judged_as(recipe.right, [*found]) if values else "stopped"
+    if options.corpus == "default":
+        names, shown = options.only or [*DEFAULTS], ("bleu", "aer", *SHOWN)
+        outcomes = (of_default(name, options.runs) for name in names)
+    else:
+        names, shown, folder = options.only or [*RUNS], SHOWN, options.pictures
+        pictures = [None if folder is None else folder / f"reading_{slug_of(name)}.png" for name in names]
+        pairs = pairs_of(options.corpus, options.file)
+        outcomes = (
+            of_loop(name, pairs, options.steps, picture)
+            for name, picture in zip(names, pictures, strict=True)
+        )
+    judged = dict[str, list[str]]()
+    print(" " * 32, *(f"{name:>12}" for name in shown))
+    for name, (right, values, found) in zip(names, outcomes, strict=True):
+        judgment = judged_as(right, found) if values else "stopped"
         judged.setdefault(judgment, []).append(name)
-        cells = (f"{values.get(each, math.nan):12.3f}" for each in SHOWN)
+        cells = (f"{values.get(each, math.nan):12.3f}" for each in shown)
         print(f"{name:<32}", *cells, "", f"{judgment}: {', '.join(found) or 'none'}", flush=True)
-    for judgment, names in judged.items():
-        print(f"{judgment}: {len(names)} of {len(options.only)} ({'; '.join(names)})")
+    for judgment, chosen in judged.items():
+        print(f"{judgment}: {len(chosen)} of {len(names)} ({'; '.join(chosen)})")
 
 
 def judged_as(right: Collection[str], found: Collection[str]) -> str:

@@ -19,9 +19,9 @@ from itertools import islice
 from pathlib import Path
 
 from seq2seq.data import LibreOfficeHelp
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair
-from seq2seq.data.words import lowered, split_words
+from seq2seq.data.words import lowered, text_word_parts
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import Links, read_pharaoh
 from seq2seq.run.messages import exit_on_error
@@ -37,14 +37,14 @@ def main() -> None:
     parser.add_argument("language", help="the other language, such as de")
     parser.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"default: {FOLDER}")
     options = parser.parse_args()
-    if base_language(options.language) in UNSPACED:
+    if is_unspaced(options.language) and base_language(options.language) not in {"zh", "ja"}:
         raise InputError(
-            f"{options.language} is written without spaces, and links in Pharaoh format count words between spaces"
+            f"{options.language} is written without spaces, and links count words between spaces, or letters of zh and ja"
         )
     corpus = LibreOfficeHelp(root=str(options.folder), source_language="en", target_language=options.language)
     splits = corpus.read()
     pairs = [*splits.train, *splits.validation, *splits.test]
-    lines = (in_text(*each) for each in zip(*aligned(pairs, options.language), pairs, strict=True))
+    lines = iter(in_text(*aligned(pairs, options.language), pairs))
     for name, split in (("train", splits.train), ("validation", splits.validation), ("test", splits.test)):
         target = corpus.file.with_suffix(f".{name}.links")
         target.write_text("".join(f"{line}\n" for line in islice(lines, len(split))))
@@ -62,7 +62,10 @@ def aligned(pairs: Sequence[SentencePair], language: str) -> tuple[list[Links], 
     except ImportError as error:
         raise InputError("the aligner is missing: pip install eflomal") from error
     sides = [
-        [" ".join(split_words(lowered(text, code))) for text in texts]
+        [
+            " ".join(lowered(part, code) for parts in words for part in parts)
+            for words in text_word_parts(texts)
+        ]
         for code, texts in (
             ("en", [pair.source for pair in pairs]),
             (language, [pair.target for pair in pairs]),
@@ -76,17 +79,17 @@ def aligned(pairs: Sequence[SentencePair], language: str) -> tuple[list[Links], 
     return found[0], found[1]
 
 
-def in_text(forward: Links, backward: Links, pair: SentencePair) -> str:
-    """Return links of words in Pharaoh format, counted by the white space of the text."""
-    sides = [
-        [place for place, word in enumerate(text.split()) for _ in split_words(word)]
-        for text in (pair.source, pair.target)
-    ]
-    sure, every = (
-        frozenset((sides[0][i], sides[1][j]) for i, j in links)
-        for links in (forward & backward, forward | backward)
+def in_text(forward: list[Links], backward: list[Links], pairs: Sequence[SentencePair]) -> list[str]:
+    """Return links of words of `split_words` as lines in Pharaoh format, which counts the words of `text_words`."""
+    sources, targets = (
+        [[place for place, parts in enumerate(words) for _ in parts] for words in text_word_parts(texts)]
+        for texts in ([pair.source for pair in pairs], [pair.target for pair in pairs])
     )
-    return " ".join(f"{i}-{j}" if (i, j) in sure else f"{i}?{j}" for i, j in sorted(every))
+    lines = []
+    for found, other, source, target in zip(forward, backward, sources, targets, strict=True):
+        sure, every = ({(source[i], target[j]) for i, j in links} for links in (found & other, found | other))
+        lines.append(" ".join(f"{i}-{j}" if (i, j) in sure else f"{i}?{j}" for i, j in sorted(every)))
+    return lines
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from typing import Any
 import regex
 from lxml import etree, html
 
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import is_unspaced
 from seq2seq.errors import InputError
 
 FOLDER = "data/cache/libreoffice"
@@ -162,7 +162,7 @@ LATIN_WORD = regex.compile(r"\p{Latin}+|\p{L}")
 
 def is_prose(text: str, language: str) -> bool:
     """Return whether a text is prose of moderate length, without code, addresses and names of files."""
-    if base_language(language) in UNSPACED:
+    if is_unspaced(language):
         fits, share = CHARACTERS[0] <= len(text) <= CHARACTERS[1], 0.6
     else:
         fits, share = WORDS[0] <= len(text.split()) <= WORDS[1], 0.8

@@ -67,11 +67,10 @@ MUTANTS = {
         ("states.sum(dim=1) / lengths.unsqueeze(1)", "states.mean(dim=1)"),
     ],
     "models/layers.py": [
-        ("return F.dropout(inputs, self.p, self.training)", "return F.dropout(inputs, self.p**2, self.training)"),
-        ("mask if inputs.ndim == mask.ndim else mask.unsqueeze(1)", "F.dropout(torch.ones_like(inputs), self.p)"),
+        ("nn.Dropout(default if rate is None else rate)", "nn.Dropout(default)"),
         ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
         ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
-        ("self.dropout(cell.output(new_states[-1]), mask)", "self.dropout(cell.output(states[0]), mask)"),
+        ("self.dropout(cell.output(new_states[-1]))", "self.dropout(cell.output(states[0]))"),
     ],
     "models/bahdanau.py": [
         ("query = self.stack.top(states)  # s_{t-1}", "query = self.stack.top(states[:1])"),
@@ -90,6 +89,7 @@ MUTANTS = {
         ("std=embedding_size**-0.5", "std=1.0"),
     ],
     "models/seq2seq.py": [
+        ("return self.output_dropout(outputs), torch.cat", "return outputs, torch.cat"),
         ("states = states.gather(1, positions.unsqueeze(2).expand_as(states))", "pass"),
         ("final_states.append(state.transpose(0, 1)", "final_states.append(state.flip(0).transpose(0, 1)"),
     ],
@@ -198,7 +198,7 @@ MUTANTS = {
         ("if keep_blank or not pair.is_blank]", "if not pair.is_blank]"),
     ],
     "models/folder.py": [
-        ("if not weights[name].isfinite().all():", "if weights[name].isnan().any():"),
+        ("if not weight.isfinite().all():", "if weight.isnan().any():"),
         ("<= ROUNDING[precision] * largest + TINY", "<= torch.inf"),
     ],
     "models/proof.py": [

@@ -96,7 +96,7 @@ def model_of(
     *, source_vocab_size=11, target_vocab_size=11, embedding_size=4, encoder_hidden_size=3, decoder_hidden_size=6,
     num_layers=1, encoder_layers=None, encoder_cell=None, bidirectional=True, readout_size=None, tie="none", initial_state="linear",
     query_with_embedding=False, decoder="bahdanau", cell="gru", input_feeding=True, reverse_source=False, dropout=0.0,
-    embedding_dropout=None, output_dropout=None, variational_dropout=False, seed=7, **attention,
+    embedding_dropout=None, output_dropout=None, seed=7, **attention,
 ):  # fmt: skip
     """A model in float64, in evaluation mode; the decoder is a name or a class, further arguments are of `attention_of`."""
     torch.manual_seed(seed)
@@ -107,7 +107,6 @@ def model_of(
         options["input_feeding"] = input_feeding
     drops = {
         "dropout": dropout, "embedding_dropout": embedding_dropout, "output_dropout": output_dropout,
-        "variational_dropout": variational_dropout,
     }  # fmt: skip
     encoder = partial(
         LSTMEncoder if (encoder_cell or cell) == "lstm" else GRUEncoder, hidden_size=encoder_hidden_size,

@@ -4,11 +4,12 @@ import ast
 import re
 import sys
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from benchmarks.rooms import LEVELS, files, imports, rooms_and_arrows, upward
+from benchmarks.rooms import LEVELS, files, imports, room_of, rooms_and_arrows, upward
 from tests.mutants import AREAS, MUTANTS
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,35 @@ def test_rooms_are_few_and_imports_go_down():
     assert len(arrows) <= 72, "python -m benchmarks.rooms prints them"
 
 
+def test_contributing_says_how_large_each_package_is():
+    lines, rows = rooms_and_arrows()[0], (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (`.*`) \| ([\d,]+) \|", rows.split("## Packages")[1].split("\n## ")[0], re.MULTILINE
+    )
+    named = {name.rpartition(".")[2] for names, _ in rows for name in re.findall(r"`([\w.]+)`", names)}
+    assert named | {"errors", "seq2seq", "__main__"} == lines.keys()
+    for names, said in rows:
+        found = sum(lines[name.rpartition(".")[2]] for name in re.findall(r"`([\w.]+)`", names))
+        assert abs(found - int(said.replace(",", ""))) <= 150, f"{names}: {found:,} lines"
+
+
+def test_other_rooms_and_distributions_import_what_is_public():
+    modules = set(FILES.values())
+    faces = {
+        name for path, name in FILES.items() if path.name == "__init__.py" and not name.startswith("seq2seq")
+    }
+    for path, name in FILES.items():
+        own = room_of(name, modules)
+        for each in imports(path):
+            other = room_of(each, modules)
+            if other not in (None, own):
+                assert not re.search(r"(^|\.)_(?!_)", each), f"{path}: {each} is private"
+                face, _, taken = each.rpartition(".")
+                if not each.startswith("seq2seq."):  # another distribution: what its package lists
+                    assert face in faces, f"{path}: {each}"
+                    assert taken in import_module(face).__all__, f"{path}: {each}"
+
+
 def test_the_tab_stands_alone():
     for path in PACKAGES["tensorboard-attention"].rglob("*.py"):
         for name in imports(path):
@@ -49,6 +79,14 @@ def test_the_tab_stands_alone():
             assert package != "seq2seq", path
             if path.name not in {"capturing.py", "lightning_callback.py"}:  # imported when they are used
                 assert package not in {"torch", "lightning"}, path
+    named = [
+        line
+        for path in (ROOT / "packages" / "tensorboard-attention").rglob("*")
+        if path.is_file() and path.suffix not in {".pyc", ".pyo"}
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "seq2seq" in line.lower()
+    ]
+    assert ["](../../src/seq2seq/export/tab.py)" in line for line in named] == [True]
 
 
 @pytest.mark.parametrize(

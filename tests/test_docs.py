@@ -28,7 +28,7 @@ GENERATED = [  # by scripts/write_pages.py, when the website is built
     *(ROOT / "docs/tutorials" / f"{name}.md" for name in ("attention", "attention.zh", "training", "score")),
     ROOT / "docs/live.html",
 ]
-MEASURED = {"5f5b478", "dfe1261"}
+MEASURED = {"5f5b478", "bc831f1", "dfe1261"}
 """Commits whose figures hold, since what `tests/golden` records has not changed after them."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -163,7 +163,7 @@ def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
     for number, block in enumerate(blocks):
         few = '"debug=fast", "data.max_examples=32", "data.batch_size=4", "threads=1", "trainer.max_epochs=1"'
         fast = f'{few}, "name={Path(name).stem}{number}"'
-        if "cross_attentions" in block:  # tests/tensorboard_attention/test_cross_attention.py
+        if "cross_attentions" in block:  # packages/tensorboard-attention/tests/test_cross_attention.py
             continue
         quick = block.replace('"trainer.max_epochs=1"', fast).replace("*languages,", f"*languages, {fast},")
         exec(compile(quick, name, "exec"), names)

@@ -40,13 +40,13 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from seq2seq.cli.compare import LEVEL, FinishedRun, counts_of, find_runs
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
+from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_runs
+from seq2seq.evaluation.metrics import metric_of
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run.folder import write_json
 from seq2seq.run.messages import exit_on_error
-from seq2seq.run.summary import metric_of
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results" / "claims"

@@ -302,7 +302,7 @@ class Run:
             InputError: The model is one that the page does not compute.
         """
         from seq2seq.export.translating_page import export_page
-        from tensorboard_attention.page import Framed
+        from tensorboard_attention import Framed
 
         return Framed(export_page(self.folder, sentence), height=height)
 

@@ -46,6 +46,7 @@ LAYERS = {
 }
 TWELVE = [heads_like(HEADS_TARGET, HEADS_SOURCE, heads=12, layer=n) for n in range(12)]
 EFFECTS = np.random.default_rng(0).normal(1, 2, size=(len(HEADS_TARGET), len(HEADS_SOURCE)))
+CHINESE, ARABIC = [*"我喜欢喝绿茶。", "<eos>"], ["أحب", "شرب", "الشاي", "الأخضر", ".", "<eos>"]
 LASTING = 1500
 """Steps of a run."""
 
@@ -94,8 +95,8 @@ def log_folder(trained, tmp_path_factory):
     with SummaryWriter(str(folder / "wide")) as writer:
         tokens = [f"token{number}" for number in range(60)]
         add_attention(writer, "long", np.eye(60), tokens, tokens, 1)
-        scripts = [*"我喜欢喝绿茶。", "أحب", "الشاي", "שלום"]
-        add_attention(writer, "scripts", np.eye(10), scripts, scripts, 1)
+        (weights,) = heads_like(ARABIC, CHINESE, heads=1)
+        add_attention(writer, "scripts", weights, CHINESE, ARABIC, 1)
     with SummaryWriter(str(folder / "heads")) as writer:
         for name, maps in LAYERS.items():
             add_attention(writer, name, maps, HEADS_SOURCE, HEADS_TARGET, 1)

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import search_from_options
 from seq2seq.export.translating_page import export_page
+from seq2seq.models.folder import SavedModel, save_model_folder
+from seq2seq.models.limits import LengthLimits
 from tests.browser.conftest import HOSTILE, tensorboard
 from tests.browser.test_viewer import labels, shown_weights
-from tests.tensorboard_attention.translating import rounded, steps_of
+from tests.export.translating import rounded, steps_of
+from tests.small import model_of, tokenizers_of
 
 FIRST = "The young woman doesn't like the red cars."
 SENTENCES = (FIRST, "Is it as big as the house?", "I see the cat.", HOSTILE[0])
@@ -86,6 +90,20 @@ def test_hostile_words_stay_text_and_the_link_keeps_them(open_page, address):
     assert page.locator("img").count() == 0
     again = open_page(page.url)
     expect(again.get_by_label("sentence to translate")).to_have_value(f"{HOSTILE[1]} the cat")
+
+
+def test_text_of_arabic_runs_from_right_to_left(open_page, tmp_path):
+    pairs = [SentencePair("החתול ישן.", "القطة تنام."), SentencePair("הכלב רץ.", "الكلب يركض.")]
+    tokenizers = tokenizers_of(pairs, ("he", "ar"))
+    sizes = (each.vocab_size for each in tokenizers)
+    model = model_of(**dict(zip(("source_vocab_size", "target_vocab_size"), sizes, strict=True)))
+    model.decoder.output.bias.data[:4] -= 9  # of the special tokens
+    save_model_folder(tmp_path / "model", SavedModel(model.float(), *tokenizers, LengthLimits()))
+    (tmp_path / "page.html").write_text(export_page(tmp_path / "model", pairs[0].source), "utf-8")
+    page = open_page((tmp_path / "page.html").as_uri())
+    expect(page.locator(".word").first).to_be_visible()
+    for part in (".sides textarea", ".said", ".words"):
+        assert page.locator(part).evaluate("part => getComputedStyle(part).direction") == "rtl", part
 
 
 def test_nothing_can_be_asked_of_anybody_and_no_text_becomes_code(chromium, address):

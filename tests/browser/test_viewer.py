@@ -11,6 +11,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import add_attention, export_html, show
 from tests.browser.conftest import (
+    ARABIC,
+    CHINESE,
     EFFECTS,
     HEADS_SOURCE,
     HEADS_TARGET,
@@ -363,8 +365,10 @@ def test_sixty_tokens_and_every_script_keep_their_cells(open_tab, screenshot):
     assert boxes[2] - boxes[0] == pytest.approx(59 * cell, abs=0.5)
     screenshot(page, "viewing_sixty_tokens")
     tab.get_by_label("sentence", exact=True).select_option("scripts")
-    expect(tab.locator("text[data-row='7']")).to_have_text("أحب")
-    assert len(labels(tab, "column")) == 10
+    expect(tab.locator("text[data-row='0']")).to_have_text(ARABIC[0])
+    assert (labels(tab, "row"), labels(tab, "column")) == (ARABIC, CHINESE)
+    point_at(tab, "row", 2)
+    screenshot(page, "viewing_scripts")
 
 
 def test_the_tab_is_dark_where_tensorboard_is(open_tab, screenshot):
@@ -554,3 +558,7 @@ def test_the_tab_itself(open_tab, screenshot):
     point_at(tab, "row", 2)
     expect(tab.locator(".weights h3")).to_contain_text("attends to")
     screenshot(page, "viewing_tab")
+    tab.get_by_role("radio", name="effect").click()
+    point_at(tab, "row", 2)
+    expect(tab.locator(".weights h3")).to_contain_text("depends on")
+    screenshot(page, "viewing_effect")

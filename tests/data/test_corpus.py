@@ -6,6 +6,7 @@ import os
 import re
 import zipfile
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,7 +36,7 @@ def written(folder, content, name="text.en"):
         (b"a\nb\n", ["a", "b"]),
         (b"a\nb", ["a", "b"]),
         (b"a\r\nb\r\n", ["a", "b"]),
-        (b"\xef\xbb\xbfa\n", ["a"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "b"]),
         ("a\u2028b\x0cc\x85d\n".encode(), ["a\u2028b\x0cc\x85d"]),
         (b"\n\na\n", ["", "", "a"]),
         (b"a\0b\n", ["a\0b"]),
@@ -180,14 +181,14 @@ def test_splits_in_file_order_hold_no_source_twice():
         in_file_order(pairs, (20, 5, 6))
 
 
-def through_a_pipe(content):
+def through_a_pipe(content, size=1000):
     """The path of a pipe into which another thread writes, in small pieces."""
     reading, writing = os.pipe()
 
     def write():
         with os.fdopen(writing, "wb", buffering=0) as file, contextlib.suppress(BrokenPipeError):
-            for start in range(0, len(content), 1000):
-                file.write(content[start : start + 1000])
+            for start in range(0, len(content), size):
+                file.write(content[start : start + size])
 
     Thread(target=write, daemon=True).start()
     return f"/dev/fd/{reading}"
@@ -200,6 +201,30 @@ def test_a_pipe_has_the_lines_of_a_file(packed):
     lines = [f"line {number}" for number in range(20_000)]
     content = packed("".join(f"{line}\n" for line in lines).encode())
     assert read_lines(through_a_pipe(content)) == lines
+
+
+@pytest.mark.parametrize(
+    "packed", [gzip.compress, bz2.compress, lzma.compress], ids=lambda each: each.__name__
+)
+def test_packed_files_one_after_another_are_read_and_nothing_else_after_them(packed, tmp_path):
+    one, other = packed(b"a\nb\n"), packed(b"c\n")
+    assert read_lines(written(tmp_path, one + other)) == ["a", "b", "c"]
+    assert read_lines(through_a_pipe(one + other, size=1)) == ["a", "b", "c"]
+    for rest in (b"c\nd\n", b"c", gzip.compress(b"c\n"), bz2.compress(b"c\n"), other[:-3]):
+        if not rest.startswith(one[:3]) or rest == other[:-3]:
+            assert "damaged" in refusal(read_lines, written(tmp_path, one + rest))
+    if packed is lzma.compress:
+        assert read_lines(written(tmp_path, one + b"\0" * 8 + other + b"\0" * 4)) == ["a", "b", "c"]
+
+
+def test_a_pipe_that_gives_its_bytes_one_by_one_is_what_it_begins_with():
+    for content, way in (
+        (b"<tmx><body/></tmx>", "TMX"),
+        (b"PAR1abc", "PARQUET"),
+        ("a\n".encode("utf-16"), "UTF-16"),
+    ):
+        assert way in refusal(read_lines, through_a_pipe(content, size=1))
+    assert read_lines(through_a_pipe(b"\xef\xbb\xbfa\nb", size=1)) == ["a", "b"]
 
 
 def test_files_that_are_read_together_may_all_be_pipes(tmp_path):
@@ -257,3 +282,12 @@ def test_a_corpus_is_read_once_with_the_tokenizers_that_are_given():
     assert data.prepared.source_tokenizer is fitted[0]
     assert data.prepared.held_out is data.prepared.validation
     assert (data.num_pairs, data.reads) == (1, 1)
+
+
+def test_fewer_sentences_to_validate_on_than_processes_are_refused():
+    """Else one process has no batch and leaves the validation out, and the other waits for it."""
+    data = PairsCorpus(train=[("a", "b")] * 4, validation=[("a", "b"), (" ", "c")], test=[("", "")])
+    data.trainer = SimpleNamespace(global_rank=0, world_size=2)
+    with pytest.raises(InputError, match="2 processes"):
+        data.val_dataloader()
+    assert len(data.test_dataloader()) == 0

@@ -1,13 +1,14 @@
 """Files of pairs in many formats, by `data=tsv data.file=…` and beside it."""
 
 import csv
+import gzip
 import io
 import json
 import zipfile
 
 import pytest
 
-from seq2seq.data import HuggingFaceCorpus, ParallelText, TabSeparatedText
+from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.errors import InputError
@@ -125,7 +126,11 @@ def test_catalogs_of_gettext(tmp_path):
     polib = pytest.importorskip("polib")
     assert read(tmp_path, PO, "fr.po") == PAIRS
     polib.pofile(PO).save_as_mofile(str(tmp_path / "fr.mo"))
-    assert sorted(read(tmp_path, (tmp_path / "fr.mo").read_bytes(), "fr.mo")) == sorted(PAIRS)
+    binary = (tmp_path / "fr.mo").read_bytes()
+    for content in (binary, gzip.compress(binary)):
+        assert sorted(read(tmp_path, content, "fr.mo")) == sorted(PAIRS)
+    latin = PO.replace("Language", 'Content-Type: text/plain; charset=ISO-8859-1\\n"\n"Language')
+    assert read(tmp_path, latin.replace("Il court", "Été").encode("latin-1"))[1][1] == "Été."
     assert read(tmp_path, PO, languages=("fr", "en")) == [pair[::-1] for pair in PAIRS]
     assert "data.target_language=fr" in refusal(tmp_path, PO, languages=("en", "de"))
     assert "translated" in refusal(tmp_path, 'msgid ""\nmsgstr ""\n\nmsgid "a"\nmsgstr ""\n')
@@ -170,7 +175,78 @@ def test_null_is_blank_and_long_lines_and_line_ends_in_cells_are_read(tmp_path):
     ]
 
 
+def test_null_of_other_programs_is_blank_and_a_line_for_excel_is_no_row(tmp_path):
+    assert read(tmp_path, '{"en": "A.", "fr": NaN}\n{"en": "nan", "fr": "C."}\n') == [
+        ("A.", ""),
+        ("nan", "C."),
+    ]
+    table = as_csv([("en", "fr"), *PAIRS], delimiter=";")
+    assert read(tmp_path, f"sep=;\r\n{table}", name="a.csv") == PAIRS
+
+
+REGIONS = "".join(
+    f'<tu><tuv xml:lang="en"><seg>{i}</seg></tuv><tuv xml:lang="zh-CN"><seg>简{i}</seg></tuv>{more}</tu>'
+    for i, more in enumerate(('<tuv xml:lang="zh-TW"><seg>繁0</seg></tuv>', "", '<tuv xml:lang="zh-TW"><seg>繁2</seg></tuv>'))
+)  # fmt: skip
+
+
+def test_a_region_or_script_of_a_language_is_taken_where_the_file_has_it(tmp_path):
+    content = f"<tmx><body>{REGIONS}</body></tmx>"
+    assert read(tmp_path, content, languages=("en", "zh_TW")) == [("0", "繁0"), ("2", "繁2")]
+    assert "zh-CN and zh-TW" in refusal(tmp_path, content, languages=("en", "zh"))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for ending, line in (("en", "A."), ("pt", "B."), ("pt_BR", "C.")):
+            archive.writestr(f"X.{ending}", f"{line}\n")
+    assert read(tmp_path, (tmp_path / "a.zip").read_bytes(), languages=("en", "pt-BR")) == [("A.", "C.")]
+    assert read(tmp_path, (tmp_path / "a.zip").read_bytes(), languages=("en", "pt")) == [("A.", "B.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "state"), [(XLIFF, "needs-translation"), (XLIFF, "new"), (XLIFF2, "initial")]
+)
+def test_what_xliff_calls_untranslated_is_blank(content, state, tmp_path):
+    place, attribute = (
+        ("<target state='final'>", "target state=") if content is XLIFF else ("<segment>", "segment state=")
+    )
+    pairs = read(tmp_path, content.replace(place, f"<{attribute}'{state}'>", 1))
+    assert [bool(source and target) for source, target in pairs] == [False, True, True]
+
+
+def test_what_is_said_of_a_file_is_said_once_and_escapes_of_moses_are_warned_of(tmp_path, capsys):
+    for _ in range(2):
+        read(tmp_path, ALL["header"])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    escaped = [("Say &quot;a&quot;.", "Dites &quot;a&quot;.")] * 3
+    options = {"source_language": "en", "target_language": "fr", "validation": PAIRS}
+    assert len(PairsCorpus(train=escaped, **options).splits.train) == 3
+    assert "&quot;" in capsys.readouterr().err
+    assert PairsCorpus(train=PAIRS, **options).splits.validation
+    assert not capsys.readouterr().err
+
+
+def test_the_variant_of_a_language_is_the_one_that_is_asked_for(tmp_path):
+    def variants(*codes):
+        parts = "".join(f'<tuv xml:lang="{code}"><seg>{code}</seg></tuv>' for code in ("en", *codes))
+        return TMX.replace(UNITS, f"<tu>{parts}</tu>")
+
+    for codes, wanted, found in (
+        (("pt-PT", "pt-BR"), "pt-BR", "pt-BR"), (("pt-PT", "pt-BR"), "pt_PT", "pt-PT"), (("zh-CN", "zh-TW"), "zh-Hant-TW", "zh-TW"),
+        (("pt-BR", "pt"), "pt", "pt"), (("pt-BR",), "pt", "pt-BR"), (("pt-PT",), "pt-BR", "pt-PT"), (("sr-Cyrl", "sr-Latn"), "sr_Latn", "sr-Latn"),
+    ):  # fmt: skip
+        assert read(tmp_path, variants(*codes), languages=("en", wanted)) == [("en", found)]
+    assert "pt-PT and pt-BR" in refusal(tmp_path, variants("pt-PT", "pt-BR"), languages=("en", "pt"))
+    table = as_csv([("pt_PT", "en", "pt_BR"), ("a", "b", "c")])
+    assert read(tmp_path, table, languages=("en", "pt-BR")) == [("b", "c")]
+
+
 DOUBTFUL = {
+    **{
+        f"a column of {name}": (rows([text.format(n) for n in range(10, 30)], [f"A {n}." for n in range(20)], [f"Un {n}." for n in range(20)]), "column 1")
+        for name, text in (("powers", "{}.5E-5"), ("large powers", "1e+{}"), ("shares", "{} %"), ("ids", "news-{}"), ("times", "00:00:{},120"))
+    },
+    "a column of labels": (rows(["train", "test"] * 50, [f"A {n}." for n in range(100)], [f"Un {n}." for n in range(100)]), "labels"),
+    "a column with a missing number": (rows([0.5, "nan", "-inf"], SOURCES, TARGETS), "column 1"),
+    "utf-16 without a mark": (rows(SOURCES, TARGETS).encode("utf-16-le"), "iconv"),
     "numbers": (rows([1, 2, 3], SOURCES, TARGETS), "data.source_column"),
     "addresses": (rows(["https://a.b/c"] * 3, ["https://a.b/d"] * 3, SOURCES, TARGETS), "data.source_column"),
     "one value": (rows(["eng"] * 12, SOURCES * 4, TARGETS * 4), "data.source_column"),
@@ -186,6 +262,11 @@ DOUBTFUL = {
     "zstd": (b"\x28\xb5\x2f\xfd\x00", "zstd"),
     "tar": (b"a\0".ljust(257, b"\0") + b"ustar\0", "tar -xf"),
     "archive of other languages": (OPUS.getvalue(), "X.en-fr.en", ("en", "de")),
+    "subtitles": ("1\n00:00:01,000 --> 00:00:02,000\nA dog.\n", "times"),
+    "talks with tags": ("<url>http://a.b</url>\n<keywords>a</keywords>\nA dog.\n", "grep -v"),
+    "parliament with tags": ("<CHAPTER ID=1>\nA dog.\n", "grep -v"),
+    "utf-16 without mark": (rows(SOURCES, TARGETS).encode("utf-16-le"), "iconv -f UTF-16LE"),
+    "utf-32": (rows(SOURCES, TARGETS).encode("utf-32"), "iconv -f UTF-32"),
     "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "data=parallel"),
 }  # fmt: skip
 
@@ -225,8 +306,50 @@ def test_other_formats_are_never_read_as_plain_text(kind, tmp_path):
         read_lines(path)
 
 
+NO_SENTENCES = {
+    "talks": ("<url>http://example.org</url>\n<speaker>A</speaker>\nThank you.\n", "grep -v"),
+    "subtitles": ("1\r\n00:00:01,000 --> 00:00:04,000\r\nHello.\r\n", "subtitles"),
+    "web subtitles": ("WEBVTT\n\n00:01.000 --> 00:04.000\nHello.\n", "subtitles"),
+    "front matter": ("---\ntitle: A\nlang: en\n---\nHello.\n", "---"),
+    "utf-16, little": ("A line.\nÉtoile.\n".encode("utf-16-le"), "iconv -f UTF-16LE"),
+    "utf-32": ("A line.\n".encode("utf-32"), "iconv -f UTF-32"),
+    "utf-16, big": ("A line.\nÉtoile.\n".encode("utf-16-be"), "iconv -f UTF-16BE"),
+    "a catalog with a long comment": ("# A translator\n" * 2000 + PO, "data=tsv"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NO_SENTENCES)
+def test_text_that_begins_with_no_sentences_is_refused_with_the_way(kind, tmp_path):
+    content, way = NO_SENTENCES[kind]
+    (tmp_path / "a.en").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=way):
+        read_lines(tmp_path / "a.en")
+
+
+def test_segments_without_a_root_are_read(tmp_path):
+    (tmp_path / "a.sgm").write_text(
+        '<DOC docid="x">\n<p>\n<seg id="1">A &amp; b.</seg>\n<seg id="2">C.</seg>\n</p></DOC>\n'
+    )
+    assert read_lines(tmp_path / "a.sgm") == ["A & b.", "C."]
+
+
 @pytest.mark.parametrize(
-    "line", ["<b>bold</b> text", "{braces}", "[1] a note", "msgid is a word", "{", "<", "[]", "< 5"]
+    "line",
+    [
+        "<b>bold</b> text",
+        "--- a dash",
+        "1",
+        "WEBVTTs",
+        "00:01",
+        "<doc>",
+        "{braces}",
+        "[1] a note",
+        "msgid is a word",
+        "{",
+        "<",
+        "[]",
+        "< 5",
+    ],
 )
 def test_plain_text_may_begin_like_another_format(line, tmp_path):
     (tmp_path / "a.en").write_text(f"{line}\nSecond.\n")

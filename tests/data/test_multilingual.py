@@ -58,6 +58,11 @@ def test_a_held_out_share_needs_no_validation_files(files):
     assert len(data.prepared.train) + len(data.prepared.validation) == 2 * len(EN)
 
 
+def test_languages_of_one_code_and_other_regions_have_their_own_tags():
+    codes = ["es", "es_419", "en_001", "en_150", "zh_Hans", "zh_Hant_TW"]
+    assert len({target_tag(code) for code in codes}) == len(codes)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq.data import PairsCorpus
 from seq2seq.data.text import SentencePair, read_lines
-from seq2seq.data.tokenizers import HuggingFaceTokenizer, SentencePieceTokenizer, Tokenizer
+from seq2seq.data.tokenizers import (
+    HuggingFaceTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    WhitespaceTokenizer,
+    WordTokenizer,
+    save_proved,
+    warn_of_lost_text,
+)
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
@@ -205,11 +214,23 @@ def test_the_unknown_token_of_any_tokenizer_json_is_unknown(kind, tmp_path):
     assert tokenizer.encode("a ž dog")[:2] == [tokenizer.vocabulary.index("a"), UNKNOWN_ID]
 
 
+@pytest.mark.parametrize("content", [None, b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\xff", b"{}", b"a\tb\n"])
+def test_what_is_no_tokenizer_json_is_refused(content, tmp_path):
+    pytest.importorskip("tokenizers")
+    path = tmp_path / "other.model"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="tokenizer"):
+        HuggingFaceTokenizer(file=str(path), language="en")
+
+
 def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     path = tmp_path / "tokenizer.json"
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.enable_truncation(1)  # neither is of use here: a sentence keeps all its words
+    made.enable_padding(length=9, pad_token="a")
     made.save(str(path))
     tokenizer = HuggingFaceTokenizer(file=str(path), language="en")
     tokenizer.fit([])
@@ -233,3 +254,65 @@ def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
         (folder / name).write_text(content)
         with pytest.raises(InputError, match=message):
             Tokenizer.load(folder, "source")
+
+
+def test_a_tokenizer_json_gives_all_tokens_of_a_sentence_and_writes_them_all(tmp_path):
+    """Truncation, padding and dropout of merges are of the training of others; placeholders are text."""
+    tokenizers = pytest.importorskip("tokenizers")
+    text = "I see the cat <num> times at <url> ."
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>", dropout=0.5))
+    made.pre_tokenizer, made.decoder = tokenizers.pre_tokenizers.Metaspace(), tokenizers.decoders.Metaspace()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=200, special_tokens=["<unk>", "[PAD]", "<num>", "<url>"], show_progress=False
+    )
+    made.train_from_iterator([text] * 20, trainer)
+    made.enable_truncation(max_length=5)
+    made.enable_padding(length=30, pad_token="[PAD]", pad_id=1)
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = HuggingFaceTokenizer(file=str(tmp_path / "tokenizer.json"), language="en")
+    tokenizer.fit([])
+    tokenizer.save(tmp_path, "source")
+    for each in (tokenizer, Tokenizer.load(tmp_path, "source")):
+        (ids,) = {tuple(each.encode(text)) for _ in range(20)}
+        assert "[PAD]" not in each.words(ids)
+        assert each.decode(ids).replace(" ", "") == text.replace(" ", "")
+        assert "<num>" in each.decode(ids)
+
+
+class Suffixes(WhitespaceTokenizer):
+    """Splits the last letters off that it has learned, which `save` knows nothing of."""
+
+    endings = frozenset()
+
+    def fit(self, texts):
+        self.endings = {word[-1] for text in texts for word in text.split()}
+        super().fit(texts)
+
+    def split(self, text):
+        parts = ([word[:-1], f"@{word[-1]}"] if word[-1] in self.endings else [word] for word in text.split())
+        return [token for each in parts for token in each if token]
+
+    def join(self, tokens):
+        return " ".join(tokens).replace(" @", "")
+
+
+def test_a_tokenizer_that_loses_what_it_has_learned_is_refused_when_it_is_saved(tmp_path):
+    pairs = [("the cats", "a b"), ("a dog", "c d")]
+    data = PairsCorpus(train=pairs, validation=pairs, tokenizer=Suffixes)
+    for write in (
+        data.prepared.save_tokenizers,
+        lambda folder: save_proved(data.tokenizers[0], folder, "source"),
+    ):
+        with pytest.raises(InputError, match="read_model"):
+            write(tmp_path)
+
+
+def test_a_tokenizer_whose_text_does_not_come_back_is_warned_of(capsys):
+    texts = ["The dog.", "A cat, a cow."]
+    for tokenizer, is_warned in (
+        (WordTokenizer(language="en"), False), (WordTokenizer(language="en", lowercase=True), False),
+        (WordTokenizer(language="en", rules="basic_english"), True), (WordTokenizer(language="tr", lowercase=True), False),
+    ):  # fmt: skip
+        tokenizer.fit(texts)
+        warn_of_lost_text(tokenizer, [*texts, ""])
+        assert ("do not come back" in capsys.readouterr().err) == is_warned

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq.data.languages import base_language
+from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair, with_alignments
 from seq2seq.data.tokenizers import CharacterTokenizer, SentencePieceTokenizer, WordTokenizer
-from seq2seq.data.words import clean, lowered, split_words
+from seq2seq.data.words import clean, lowered, split_words, text_words
+from seq2seq.errors import InputError
+from seq2seq.evaluation import scores_of
 from seq2seq.evaluation.bleu import cased_bleu
 
 SENTENCE = "Two dogs run."
@@ -19,7 +21,8 @@ SENTENCE = "Two dogs run."
 @pytest.mark.parametrize(
     "written",
     ["Two  dogs\trun. ", "Two\u00a0dogs\u202frun.", "\ufeffTwo dogs run.", "\u200bTwo dogs run.", "Two do\u00adgs run.\r",
-     "\u200eTwo dogs\u200f run.", "Two\u3000dogs\u2028run.", "Two\0 do\x07gs \u200b run.", "\u2067Two\u2069 dogs\x85run."],
+     "\u200eTwo dogs\u200f run.", "Two\u3000dogs\u2028run.", "Two\0 do\x07gs \u200b run.", "\u2067Two\u2069 dogs\x85run.", "\x93Two\x94 dogs run.\x80",
+     "Two \u3164dogs run.\ufff9\U000e0001\U0001d173"],
 )  # fmt: skip
 def test_every_tokenizer_reads_the_same_sentence_whatever_its_spaces_and_invisible_characters(written):
     subwords = SentencePieceTokenizer(vocab_size=300)
@@ -48,6 +51,9 @@ WRITTEN = [
     ("en", "The U.S. and/or AT&T, #1 of @all, at 5 p.m. on 10/12/2020."), ("zh_Hant", "他说：“好。”"), ("ja", "「はい」、3人です。"),
     ("sv", "Han sade: ”Ja” och gick."), ("fr", "Il dit : « oui » ; à 10:30, https://example.org !"),
     ("en", "%s of {name}, 'so' they say"), ("tr", "İstanbul'a 5'te."), ("cmn", "在5月3日打开1,000个文件。"), ("zho", "卡尔·马克思增长3.5%的"), ("ja", "ﾃﾞｰﾀ・ベース"), ("ja", "データは 東京で。".replace(" ", "")),
+    ("hy", "Ինչո՞ւ եկար, Այո՞։"), ("hy", "Ողջո՜ւյն, մի՛ գնա՝ այո։"), ("ca", "La col·lecció és intel·ligent."), ("he", "צה״ל בבית־ספר, רח׳ ג׳ון."),
+    ("fi", "klo 10.30 EU:n ja k:a."), ("de", "Lehrer*innen, Lehrer:innen."), ("fa", "۱۲٬۳۴۵٫۵ کتاب."), ("ti", "ሰላም፣ እንታይ፧"),
+    ("he", 'ארה"ב אמרה "כן".'), ("bo", "བོད་སྐད་ཡིག་གེ།"), ("uz", "O‘zbekiston bo‘ldi."), ("am", "ሰላም፡ልዑል።"),
 ]  # fmt: skip
 
 
@@ -107,6 +113,29 @@ def test_letters_of_chinese_and_japanese_are_words(language, text, words):
     assert (" " in written) == ("Writer" in written or language == "en")
 
 
+@pytest.mark.parametrize(("texts", "words"), [
+    (["单击“确定”按钮。", "打开 Writer。"], ["单 击 “ 确 定 ” 按 钮 。", "打 开 Writer 。"]),
+    (["東京タワーは高い。", "LibreOffice."], ["東 京 タ ワ ー は 高 い 。", "LibreOffice ."]),
+    (["自行车 在 那里 。", "猫", "狗 跑"], ["自行车 在 那里 。", "猫", "狗 跑"]),  # separated before
+    (["the sign 漢字, please.", "No."], ["the sign 漢字, please.", "No."]),
+    (["Les chats dorment.", "«漢»"], ["Les chats dorment.", "«漢»"]), (["เขาไม่ชอบ กาแฟ"], ["เขาไม่ชอบ กาแฟ"]), ([], []),
+])  # fmt: skip
+def test_links_and_lengths_count_words_between_spaces_and_letters_where_there_are_none(texts, words):
+    assert text_words(texts) == [each.split(" ") for each in words]
+
+
+def test_links_of_letters_are_links_of_words_and_a_place_beyond_them_is_refused(tmp_path):
+    path = tmp_path / "links"
+    path.write_text("0-0 1-2 1?3\n0-0\n")
+    pairs = [SentencePair("Close it.", "关闭它。"), SentencePair("Cats", "猫们")]
+    found = with_alignments(pairs, path, "data.alignments", exactly=True)
+    assert set(found[0].alignment) - set(found[0].possible) == {(0, 0), (1, 2)}
+    assert (2, 3) in found[0].possible  # "." belongs to "。"
+    path.write_text("0-0 1-4\n0-0\n")
+    with pytest.raises(InputError, match="1-4 is outside the sentence pair of 2 and 4 words"):
+        with_alignments(pairs, path, "data.alignments", exactly=True)
+
+
 def test_words_of_a_language_without_spaces_are_warned_of_where_they_are_sentences(capsys):
     WordTokenizer(language="th").fit(["ฉัน กิน ข้าว"])  # separated before
     WordTokenizer(language="zh").fit(["指定树控件每一行的高度"])
@@ -133,12 +162,29 @@ def test_any_code_of_a_language_is_that_language():
         assert {base_language(code) for code in (base, *codes)} == {base}
 
 
+@pytest.mark.parametrize(
+    ("code", "unspaced"),
+    [("zh-Hant-TW", True), ("shn_Mymr", True), ("nod", True), ("th-TH", True), ("nan_Latn", False), ("ja-Latn", False), ("en", False),
+     ("sr-Latn-RS", False), ("lzh", True), ("ksw_Mymr", True)],
+)  # fmt: skip
+def test_the_script_of_a_code_says_whether_words_have_spaces(code, unspaced):
+    assert is_unspaced(code) == unspaced
+    assert ("ter" in scores_of(["a b"], ["a b"], code)) != unspaced
+
+
 @pytest.mark.parametrize(("codes", "text", "reference"), [
+    (("my", "mya_Mymr", "shn_Mymr", "ksw_Mymr"), "ၶဝ်ၵႃႇႁူင်းႁဵၼ်း။", "ၶဝ်ႁူင်းႁဵၼ်းၵႃႇ။"),
     (CODES["zh"], "我昨天去了学校。", "我昨天去学校了。"), (CODES["th"], "เขาไม่ชอบกาแฟ", "เขาไม่ชอบดื่มกาแฟ"),
 ])  # fmt: skip
 def test_bleu_is_that_of_the_language_whatever_its_code(codes, text, reference):
     (score,) = {cased_bleu([text], [reference], code) for code in codes}
     assert score > 30
+
+
+def test_a_shared_vocabulary_has_the_rules_of_its_own_language():
+    english = WordTokenizer(language="en")
+    english.fit(["yes ?"])
+    assert (english.join(["yes", "?"]), english.share("fr").join(["yes", "?"])) == ("yes?", "yes ?")
 
 
 def test_rules_of_moses_and_of_spacing_know_every_code():

@@ -4,6 +4,7 @@ import torch
 from seq2seq.decoding import int8
 from seq2seq.decoding.int8 import KERNELS, Int8Linear, Kernel, exact_kernel, is_exact
 from seq2seq.errors import InputError
+from seq2seq.models.int8 import packed, unpacked
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +53,19 @@ def test_a_kernel_whose_sums_overflow_is_not_chosen(monkeypatch):
     exact_kernel.cache_clear()
     with pytest.raises(InputError, match="precision fp32 or bf16"):
         exact_kernel()
+
+
+def test_weights_of_an_int8_file_are_multiplied_as_the_integers_of_the_file(monkeypatch):
+    torch.manual_seed(1)
+    layer = torch.nn.Linear(48, 30)
+    layer.weight.data[3] = 0
+    layer.weight.data[4, 7] = 9  # is clipped
+    stored = packed("weight", layer.weight.data)
+    layer.weight.data = unpacked("weight", stored)
+    given = []
+    monkeypatch.setattr(
+        Kernel, "pack", lambda _, weight, scales, bias: given.append(weight / scales.unsqueeze(1))
+    )
+    monkeypatch.setattr(int8, "exact_kernel", lambda: KERNELS[0])
+    Int8Linear(layer)
+    torch.testing.assert_close(given[0], stored["weight"].float(), rtol=0, atol=1e-4)

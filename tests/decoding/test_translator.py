@@ -10,11 +10,12 @@ from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.decoding import translation as translations_module
-from seq2seq.decoding.forced import force_translate
+from seq2seq.decoding.forced import force_pairs, force_translate
 from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
+from seq2seq.export.translating_page import export_page
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import MAX_TOKENS, LengthLimits
 from tests.small import VARIANTS, model_of, tokenizers_of
@@ -188,6 +189,38 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):
     expected = [words[place] for place, _ in kept.alignment()]
     assert list(replaced.target_tokens[: len(expected)]) == expected
     assert replaced.text == " ".join(expected)
+
+
+def test_the_word_that_replaces_is_whole_where_the_source_has_subwords(tmp_path):
+    texts = ["a strange word", "b c d"] * 10
+    pairs = list(map(SentencePair, texts, texts))
+    source, _ = tokenizers_of(pairs, ("en", "en"), "bpe", vocab_size=275)
+    _, target = tokenizers_of(pairs, ("en", "en"))
+    model = model_of(source_vocab_size=source.vocab_size, target_vocab_size=target.vocab_size).float()
+    model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+    save_model_folder(tmp_path / "model", SavedModel(model, source, target))
+    (found,) = Translator.load(tmp_path / "model").translate(["a strange word"], replace_unk=True)
+    assert len(found.source_tokens) > 4
+    assert found.text
+    assert {*found.text.split()} <= {"a", "strange", "word"}
+
+
+def test_a_sentence_that_names_no_language_is_not_translated_into_any(tmp_path):
+    texts = ["xxde I see it .", "xxfr I see it ."]
+    codecs = tokenizers_of(list(map(SentencePair, texts, texts)), ("mul", "mul"))
+    model = model_of(source_vocab_size=codecs[0].vocab_size, target_vocab_size=codecs[1].vocab_size).float()
+    save_model_folder(tmp_path / "model", SavedModel(model, *codecs))
+    translator = Translator.load(tmp_path / "model")
+    assert len(translator.translate([*texts, ""])) == 3
+    for wrong in (
+        lambda: translator.translate(["I see it ."]), lambda: force_pairs(tmp_path / "model", [SentencePair("I see it .", "it")]),
+        lambda: translator.translate(["xxit I see it ."]),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="xxde, xxfr"):
+            wrong()
+    with pytest.raises(InputError, match="one language"):
+        export_page(tmp_path / "model", "")
+    assert Translator.load(tmp_path / "model", to="de").translate(["I see it ."])
 
 
 def test_an_alignment_leaves_the_ends_out():

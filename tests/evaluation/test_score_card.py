@@ -7,9 +7,9 @@ from sacremoses import MosesTokenizer
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_bleu_score
 from seq2seq.evaluation.metrics import METRICS, moses_tokens, scores_of
 from seq2seq.evaluation.score_card import (
-    bucket_table,
     by_source_length,
     by_unknown_words,
+    group_table,
     score_card,
     score_table,
 )
@@ -141,8 +141,8 @@ def test_bleu_counts_the_tokens_that_sacrebleu_chooses_for_the_language(code):
     assert "bleu_moses" not in card.scores, "Moses splits at spaces"
     assert score_table({"greedy": card}).count("Moses") == 0
     assert sentence_bleu_score(FOUND[0], WANTED[0], code) > 50
-    (bucket,) = by_source_length(["a", "b"], FOUND, WANTED, code)
-    assert bucket.bleu == pytest.approx(expected)
+    _, row = group_table("words", by_source_length(["a", "b"]), FOUND, WANTED, code).splitlines()
+    assert row.split() == ["1-5", "2", f"{expected:.2f}", "1.00"]
 
 
 @pytest.mark.parametrize(("language", "package"), [("ja", "MeCab"), ("ko", "mecab_ko")])
@@ -170,12 +170,10 @@ def test_buckets_hold_each_sentence_once_and_score_it_with_its_like():
     sources = ["a", "a b c d e", "a b c d e f", "a " * 12]
     said = ["the cat sat on it", "no", "the cat sat on it", "the cat sat"]
     wanted = ["the cat sat on it", "yes", "the cat sat on it", "the cat sat on the mat"]
-    buckets = by_source_length(sources, said, wanted, "en")
-    assert [(b.name, b.num_sentences) for b in buckets] == [("1-5", 2), ("6-10", 1), ("11-15", 1)]
-    assert buckets[0].bleu == cased_bleu(said[:2], wanted[:2], "en")
-    assert [b.length_ratio for b in buckets] == [1, 1, 0.5]
-    unknown = by_unknown_words([0, 7, 1, 3], said, wanted, "en")
-    assert [(b.name, b.num_sentences) for b in unknown] == [("0", 1), ("1", 1), ("3 or more", 2)]
-    table = bucket_table("unknown words", unknown)
-    assert table.splitlines()[0].split() == ["unknown", "words", "sentences", "BLEU", "length"]
-    assert len(table.splitlines()) == 4
+    groups = by_source_length(sources)
+    assert groups == {"1-5": [0, 1], "6-10": [2], "11-15": [3]}
+    assert by_unknown_words([0, 7, 1, 3]) == {"0": [0], "1": [2], "3 or more": [1, 3]}
+    head, *rows = group_table("source words", groups, said, wanted, "en").splitlines()
+    assert head.split() == ["source", "words", "sentences", "BLEU", "length"]
+    assert rows[0].split() == ["1-5", "2", f"{cased_bleu(said[:2], wanted[:2], 'en'):.2f}", "1.00"]
+    assert [row.split()[-1] for row in rows] == ["1.00", "1.00", "0.50"]

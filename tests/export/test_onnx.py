@@ -84,12 +84,14 @@ ENCODERS = {
 
 
 def combined(encoder, decoder, seed=1, **attention):
-    """A model of an encoder of `ENCODERS` and a decoder of `DECODERS` or a class."""
+    """A model of an encoder of `ENCODERS` or a class, and a decoder of `DECODERS` or a class."""
     torch.manual_seed(seed)
     options = {} if decoder in ("context", "plain") else {"attention": attention_of(**attention)}
     made = partial(DECODERS.get(decoder, decoder), hidden_size=6, **options)
     sizes = {"source_vocab_size": 11, "target_vocab_size": 11, "embedding_size": 8}
-    return build_model(encoder=ENCODERS[encoder], decoder=made, **sizes).eval()
+    return build_model(
+        encoder=ENCODERS.get(encoder) or partial(encoder, hidden_size=3), decoder=made, **sizes
+    ).eval()
 
 
 def test_a_transformer_is_exported_for_any_length(tmp_path):
@@ -153,11 +155,29 @@ class Summarized(BahdanauDecoder):
         return features + memory.summary[:, :1], state, weights
 
 
-@pytest.mark.parametrize("decoder", [FixedBatch, FixedLength, Summarized])
+class Far(BahdanauDecoder):
+    """It asks in Python whether a source is long, which a trace answers once."""
+
+    def step(self, tokens, state, memory):
+        features, state, weights = super().step(tokens, state, memory)
+        return -features if memory.states.shape[1] > 300 else features, state, weights
+
+
+class Short(GRUEncoder):
+    """It has 16 positions, and asks in Python whether a source is longer than the traced ones."""
+
+    def forward(self, embedded, lengths):
+        if embedded.shape[1] > 16:
+            raise IndexError("position 17 of 16")
+        return super().forward(2 * embedded if embedded.shape[1] > 4 else embedded, lengths)
+
+
+@pytest.mark.parametrize("part", [FixedBatch, FixedLength, Summarized, Far, Short])
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
-def test_a_graph_that_differs_from_its_model_is_refused_and_not_written(decoder, tmp_path):
+def test_a_graph_that_differs_from_its_model_is_refused_and_not_written(part, tmp_path):
+    model = combined(part, "bahdanau") if issubclass(part, GRUEncoder) else combined("gru", part)
     with pytest.raises(InputError, match="the graph with"):
-        graphs_of(combined("gru", decoder), tmp_path, trust_custom_code=True)
+        graphs_of(model, tmp_path, trust_custom_code=True)
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 

@@ -11,7 +11,9 @@ from seq2seq.data.text import SentencePair
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
+from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
+from seq2seq.models import int8
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.proof import prove, steps_of
 from tests.small import model_of, tokenizers_of
@@ -57,13 +59,13 @@ def test_a_folder_that_computes_something_else_is_not_written(tmp_path, monkeypa
 
 
 def test_weights_that_are_rounded_too_far_are_not_written(tmp_path, monkeypatch):
-    real = model_folder.int8_rows
+    real = int8.int8_rows
 
     def doubled(rows):
         numbers, scales = real(rows)
         return numbers, 2 * scales
 
-    monkeypatch.setattr(model_folder, "int8_rows", doubled)
+    monkeypatch.setattr(int8, "int8_rows", doubled)
     with pytest.raises(InputError, match="do not fit into int8"):
         save_model_folder(tmp_path / "model", saved_model(), precision="int8")
     assert not [*tmp_path.iterdir()]
@@ -134,3 +136,34 @@ def test_a_proof_refuses_what_cannot_be_compared(spoilt):
     prove("an export", model, partial(steps_of, model), 0, "")
     with pytest.raises(InputError, match="differs from the model"):
         prove("an export", model, run, 1e9, "")
+
+
+def test_a_model_that_computes_no_sentences_of_several_lengths_cannot_be_compared():
+    model = model_of().eval()
+    encode = model.encode
+
+    def alone(source):
+        if len(source.lengths) > 1:
+            raise ValueError("one sentence at a time")
+        return encode(source)
+
+    model.encode = alone
+    with pytest.raises(InputError, match="one sentence at a time"):
+        prove("an export", model, partial(steps_of, model), 0, "")
+
+
+def test_int8_weights_that_one_large_weight_takes_the_precision_of_are_not_written(tmp_path):
+    saved = saved_model()
+    saved.model.source_embedding.weight.data[:, 0] = 0  # so that what it is multiplied by has no effect
+    for name, weight in saved.model.encoder.named_parameters():
+        if "weight_ih" in name:
+            weight.data[:, 0] = 1000
+        weight.data[..., 1:] *= 5
+    saved.model.decoder.output.weight.data *= 30
+    for precision in ("fp32", "bf16"):
+        save_model_folder(tmp_path / precision, saved, precision=precision)
+    with pytest.raises(InputError, match="int8 weights move the probabilities"):
+        save_model_folder(tmp_path / "int8", saved, precision="int8")
+    with pytest.raises(InputError, match="int8 weights move the probabilities"):
+        page_model(tmp_path / "fp32")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["bf16", "fp32"]

@@ -28,7 +28,6 @@ class Spec:
     score: str
     attention_size: int
     initial_state: str
-    variational_dropout: bool
     query_with_embedding: bool
     decoder: str = "bahdanau"
     cell: str = "gru"
@@ -62,7 +61,6 @@ def spec_of(draw):
         score=draw.choice(SCORES),
         attention_size=draw.choice([4, 9]),
         initial_state=draw.choice(["copy" if fits else "linear", "linear", "zeros"]),
-        variational_dropout=draw.random() < 0.5,
         query_with_embedding=draw.random() < 0.5,
     )
 

@@ -75,7 +75,7 @@ def assert_is(found, expected, tolerance):
     torch.testing.assert_close(found.weights.cpu().double(), weights, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("seed", [*range(28), 45, 77, 248])  # in the last three a hypothesis overtakes late
+@pytest.mark.parametrize("seed", [*range(28), 137, 225, 250])  # in the last three a hypothesis overtakes late
 def test_a_beam_is_the_oracles_which_never_leaves_early(seed):
     models, oracles, sentences, rules = search_case(seed)
     for sentence, hypotheses in zip(sentences, found_by(models, sentences, rules), strict=True):

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from scipy.stats import ttest_ind
 
-from seq2seq.cli.compare import compared, find_runs, holm, settings_of
 from seq2seq.evaluation.bleu import cased_bleu
+from seq2seq.evaluation.comparison import compared, find_runs, holm, settings_of
 
 REFERENCES = [f"the {noun} sees the {other} number {n} ." for n in range(8)
               for noun, other in (("cat", "dog"), ("man", "car"), ("girl", "house"))]  # fmt: skip

@@ -156,6 +156,14 @@ def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
     assert (after["epochs"], after["steps"] * before["epochs"]) == (3, before["steps"] * 3)
 
 
+def test_a_run_that_began_from_another_checkpoint_continues_from_its_own(here, program, tiny_run):
+    run = [*TINY, "name=begun", f"ckpt_path={tiny_run}/checkpoints/last.ckpt"]
+    program(*run, "trainer.max_epochs=3", cwd=here, check=0)
+    done = program(*run, "trainer.max_epochs=4", cwd=here, check=0)
+    assert "epoch   4/" in done.text
+    assert "epoch   3/" not in done.text
+
+
 def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(here, program):
     run = ["recipe=standard", *TINY, "tokenizer=words", "data.batch_size=null", "name=sized"]
     first, second = (

@@ -104,6 +104,12 @@ TRAIN = {
     "key of another toolkit": (["epochs=5"], r"trainer\.max_epochs\?"),
     "option of another toolkit": (["--epochs", "5"], r"--epochs.*trainer\.max_epochs=5\?"),
     "option with a value": (["--learning-rate=0.1"], r"optimizer\.lr=0\.1\?"),
+    "key of the launcher": (["-m", "hydra.launcher.num_jobs=2", "seed=1,2"], r"hydra\.launcher\.num_jobs.*hydra\.launcher\.n_jobs\?"),
+    "key of Hydra": (["hydra.run.folder=here"], r"hydra\.run\.folder.*hydra\.run\.dir"),
+    "node of Hydra": (["-m", "hydra.sweper.n_trials=2", "seed=1,2"], r"hydra\.sweper.*hydra\.sweeper\.n_trials\?"),
+    "choice of Hydra": (["-m", "hydra/launcher=subproces", "seed=1,2"], r"hydra/launcher=subproces: .*subprocess\?"),
+    "group of Hydra": (["-m", "hydra/lancher=basic", "seed=1,2"], r"hydra/lancher.*hydra/launcher\?"),
+    "option of the launcher": (["--n-jobs", "2"], r"hydra\.launcher\.n_jobs=2\?"),
     "text as a corpus": (["data=my/pairs.tsv"], r"data=my/pairs\.tsv.*data=tsv data\.file=FILE"),
     "guided without alignments": ([*PARALLEL, "module.guided_alignment_weight=1"], r"alignments"),
 }  # fmt: skip

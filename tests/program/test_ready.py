@@ -1,8 +1,10 @@
 """What is there without a training: bundled models and samples, show, demo, serve, the Hub."""
 
 import asyncio
+import contextlib
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -217,32 +219,63 @@ def test_readme_names_commands_on_samples():
     assert any("README" in str(each.id) for each in commands_on_samples())
 
 
-ASK = {
-    "bash": "COMP_WORDS=(seq2seq TYPED); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _seq2seq; echo ${COMPREPLY[@]}"
+# what is typed, with the key Tab, and what the shell then gives to the program
+TYPED = {
+    "transl\tgrammar-en\t--trust\tend": ["translate", "grammar-en-fr", "--trust-custom-code", "end"],
+    "transl\ttwo\tfold\tend": ["translate", "two words.txt", "folder/end"],
+    "train atten\tbilin\tend": ["train", "attention=bilinear", "end"],
 }
-ASK |= {"zsh": f"emulate sh; {ASK['bash']}", "fish": "complete -C 'seq2seq TYPED'"}
+SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"], "fish": ["--no-config"]}
 
 
-@pytest.mark.parametrize("shell", list(ASK))
-def test_completion_knows_commands_options_and_models(shell, tmp_path, program):
+@pytest.mark.parametrize("shell", list(SHELLS))
+def test_completion_knows_commands_options_models_and_files_and_ends_words(shell, tmp_path, program):
     script = program("completion", shell, script=COMMAND, cwd=tmp_path, check=0).text
     if (found := shutil.which(shell)) is None:
         pytest.skip(f"needs {shell}")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/seq2seq").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m seq2seq "$@"\n')
-    (tmp_path / "bin/seq2seq").chmod(0o755)
+    folders = [tmp_path / "bin", tmp_path / "here/folder"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    (tmp_path / "here/two words.txt").touch()
     (tmp_path / "script").write_text(script)
-    environment = os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-    for words, expected in (
-        ("tr", {"train", "translate"}),
-        ("translate gram", {"grammar-en-fr"}),
-        ("show --no", {"--no-open"}),
-    ):
-        ask = f"source {shlex.quote(str(tmp_path / 'script'))}; {ASK[shell].replace('TYPED', words)}"
-        done = subprocess.run([found, "-c", ask], cwd=tmp_path, env=environment, text=True, capture_output=True,
-                              check=True)  # fmt: skip
-        start = words.split()[-1]  # zsh chooses what begins with it itself
-        assert {each for each in done.stdout.split() if each.startswith(start)} == expected
+    stub = tmp_path / "bin/seq2seq"  # prints what it is given, unless a completion asks
+    stub.write_text(
+        f'#!/bin/sh\ncase "$*" in *--help*|*query=bash*) exec {shlex.quote(sys.executable)} -m seq2seq "$@";; esac\n'
+        "printf '<%s>' \"$@\"; echo\n"
+    )
+    stub.chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "TERM": "dumb",
+    }
+    options = {"cwd": tmp_path / "here", "env": environment}
+    source = f"source {shlex.quote(str(tmp_path / 'script'))}"
+    if shell == "fish":  # which ends words itself
+        for words, expected in (
+            ("seq2seq translate gram", "grammar-en-fr"),
+            ("seq2seq show --no-o", "--no-open"),
+        ):
+            line = [found, *SHELLS[shell], "-c", f"{source}; complete -C {shlex.quote(words)}"]
+            done = subprocess.run(line, **options, text=True, capture_output=True, check=True)
+            assert done.stdout.split() == [expected]
+        return
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [found, *SHELLS[shell]], stdin=other, stdout=other, stderr=other, start_new_session=True, **options
+    )
+    os.close(other)
+    lines = [source, *(f"seq2seq {words}" for words in TYPED), "exit"]
+    os.write(main, "".join(f"{line}\n" for line in lines).encode())
+    said = b""
+    with contextlib.suppress(OSError):  # the terminal has ended
+        while part := os.read(main, 4096):
+            said += part
+    process.wait(timeout=60)
+    os.close(main)
+    lines = (line.strip() for line in said.decode(errors="replace").splitlines())
+    given = [line for line in lines if re.fullmatch("(<[^<>]+>)+", line)]
+    assert given == ["".join(f"<{word}>" for word in words) for words in TYPED.values()]
 
 
 def test_version_is_the_same_everywhere(tmp_path, program):

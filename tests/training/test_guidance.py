@@ -8,6 +8,7 @@ import torch
 
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.tokenizers import WhitespaceTokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.errors import InputError
 from seq2seq.training.gold_pairs import GoldPairs
@@ -98,6 +99,17 @@ def test_an_objective_without_weights_cannot_be_guided():
     objective = with_options(lambda *_: (None, None), 0.0, 0.0, guided_alignment_weight=1.0)
     with pytest.raises(InputError, match="guided_alignment_weight"):
         objective(None, None)
+
+
+def test_tokens_that_spell_no_word_cannot_be_guided():
+    class Numbers(WhitespaceTokenizer):
+        def split(self, text):
+            return [str(len(word)) for word in text.split()]
+
+    pairs = [pair for pair in PAIRS if pair.alignment]
+    data = PairsCorpus(train=pairs, validation=pairs, tokenizer=Numbers)
+    with pytest.raises(InputError, match=r"data\.tokenizer"):
+        GuidedAlignment.of(model_of(), data.prepared)
 
 
 def test_the_links_are_those_of_the_corpus_that_is_trained_on():

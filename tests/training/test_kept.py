@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.directions import check_callbacks, directions
-from seq2seq.training.callbacks import moved
+from seq2seq.training.callbacks import PeriodicCheckpoint, ResumeState, checkpoint_to_keep, moved
 
 LOWER = {"loss", "perplexity", "aer", "ter", "wer", "repetition", "omission"}
 
@@ -55,6 +56,26 @@ def test_a_metric_of_the_users_declares_its_direction_and_hides_ours():
     assert found == {"up": "max", "down": "min", "partial": "max", "bleu": None}
 
 
+class Hidden:
+    @property
+    def higher_is_better(self):
+        return False
+
+
+def test_a_part_of_a_metric_of_the_users_that_has_the_name_of_ours_is_asked_for():
+    """``val/token_accuracy`` is ours, or the part ``accuracy`` of a metric ``token``."""
+    assert direction_of("val/token_accuracy", {"token": Lower()}) is None
+    assert direction_of("val/token_accuracy", {"token": higher}) == "max"
+    assert direction_of("val/bleu_en-de", {"bleu": Lower()}) is None
+    assert direction_of("val/token_errors", {"token": Lower()}) == "min"
+
+
+@pytest.mark.parametrize("metric", [Hidden, partial(Hidden), type("Text", (), {"higher_is_better": "no"})])
+def test_a_declaration_that_is_neither_true_nor_false_is_refused(metric):
+    with pytest.raises(InputError, match=r"module\.metrics\.own: higher_is_better"):
+        direction_of("val/own", {"own": metric})
+
+
 def completed(*overrides):
     with composed(overrides) as config:
         settings = settings_of(config, overrides, "run")
@@ -95,9 +116,16 @@ def test_callbacks_compare_in_the_direction_of_their_metric(overrides, key, mode
         ([*OWN, "+module.metrics.own._target_=tests.training.test_kept.plain"], "higher_is_better"),
         ([*SECOND, "+callbacks.second.monitor=val/mine"], "callbacks.second.mode=max"),
         (["scheduler=plateau", "scheduler.mode=max"], "scheduler.mode=max"),
+        (["callbacks.checkpoint.filename=last"], "callbacks.checkpoint.filename=last"),
+        (["+callbacks.checkpoint.save_last=link"], "callbacks.checkpoint.save_last=link"),
+        ([*SECOND, "+callbacks.second.filename=best"], "callbacks.second.filename=best"),
+        (["+callbacks.checkpoint.save_top_k=0"], "callbacks.checkpoint.monitor=null"),
+        (["+callbacks.checkpoint.every_n_train_steps=3"], "callbacks.checkpoint.every_n_train_steps=3"),
+        (["callbacks.checkpoint.save_on_train_epoch_end=true", "trainer.val_check_interval=5"],
+         "callbacks.checkpoint.save_on_train_epoch_end=True"),
     ],
 )  # fmt: skip
-def test_a_wrong_or_unknown_direction_is_refused(overrides, said):
+def test_a_wrong_or_unknown_direction_and_a_checkpoint_of_another_model_are_refused(overrides, said):
     with pytest.raises(InputError) as refused:
         completed(*overrides)
     assert said in str(refused.value)
@@ -108,7 +136,24 @@ def test_a_class_that_compares_in_the_wrong_direction_is_refused():
         check_callbacks(completed(), [ModelCheckpoint(monitor="val/bleu")])
 
 
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [*SECOND, "+callbacks.second.filename=best", "+callbacks.second.dirpath=elsewhere"],
+        ["callbacks.checkpoint.monitor=null", "+callbacks.checkpoint.save_top_k=0"],
+        ["callbacks.checkpoint.save_on_train_epoch_end=true"],
+        ["callbacks.checkpoint.monitor=train/loss", "+callbacks.checkpoint.every_n_train_steps=3"],
+    ],
+)
+def test_checkpoints_of_their_own_model_and_place_are_kept(overrides):
+    assert completed(*overrides)
+
+
 def test_several_best_checkpoints_have_names_of_their_own():
+    counted = completed(
+        "+callbacks.checkpoint.save_top_k=2", "callbacks.checkpoint.enable_version_counter=true"
+    )
+    assert counted.callbacks.checkpoint.filename == "best-{step}"
     assert completed().callbacks.checkpoint.filename == "best"
     assert completed("+callbacks.checkpoint.save_top_k=3").callbacks.checkpoint.filename == "best-{step}"
     kept = completed("+callbacks.checkpoint.save_top_k=-1", "callbacks.checkpoint.filename='a-{step}'")
@@ -146,3 +191,31 @@ def test_files_of_another_run_or_outside_of_its_folder_are_forgotten(tmp_path, c
     assert not outside["best_k_models"]
     assert [*missing["best_k_models"]] == [str(tmp_path / "here" / "a.ckpt")]
     assert "b.ckpt is missing" in capsys.readouterr().err
+
+
+def test_a_checkpoint_behind_a_link_or_outside_of_the_run_is_of_the_run(tmp_path):
+    """Its best model is not forgotten when the run continues."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "checkpoints").symlink_to(tmp_path / "disk")
+    (tmp_path / "disk" / "best.ckpt").touch()
+    best = ModelCheckpoint(dirpath=tmp_path / "checkpoints", monitor="val/loss")
+
+    def continued(ckpt_path, root):
+        trainer = SimpleNamespace(ckpt_path=ckpt_path, default_root_dir=root, max_epochs=2, max_steps=-1,
+                                  checkpoint_callbacks=[best, PeriodicCheckpoint(tmp_path / "checkpoints")])  # fmt: skip
+        states = {best.state_key: state_in(tmp_path / "disk", "best.ckpt")}
+        ResumeState().on_load_checkpoint(trainer, None, {"callbacks": states, "ended_at": None})
+        return states[best.state_key]["best_model_path"]
+
+    assert continued(tmp_path / "checkpoints" / "last.ckpt", tmp_path)
+    assert continued(tmp_path / "checkpoints" / "last.ckpt", tmp_path / "elsewhere")
+    assert not continued(tmp_path / "another run" / "last.ckpt", tmp_path)
+
+
+def test_a_last_checkpoint_of_an_earlier_step_is_not_kept(tmp_path):
+    """As after an earlier start with checkpoints: the module has the weights of the last step."""
+    trainer, path = SimpleNamespace(checkpoint_callbacks=[], global_step=7), tmp_path / "last.ckpt"
+    for step in (5, 7):
+        torch.save({"state_dict": {}, "global_step": step}, path)
+        kept = checkpoint_to_keep(trainer, path, tmp_path / "missing.ckpt")
+        assert (kept is not None) == (step == 7)

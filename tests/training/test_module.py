@@ -198,10 +198,10 @@ def test_blank_lines_are_scored_as_evaluate_scores_them():
         batch_size=BatchSize(None, 100),
     )
     scored = score_searches(translator, data.prepared.validation.pairs, GREEDY)["greedy"]
-    assert scored.card.num_sentences == len(pairs)
+    assert len(scored.texts) == len(pairs)
     assert [scored.texts[1], scored.texts[3]] == ["", ""]
     for name in ("bleu", "chrf", "exact_match", "wer"):
-        assert logged[f"val/{name}"] == pytest.approx(scored.card.scores[name], rel=1e-5)
+        assert logged[f"val/{name}"] == pytest.approx(scored.scores[name], rel=1e-5)
 
 
 def test_the_line_of_an_epoch_is_not_broken_by_a_narrow_bar():

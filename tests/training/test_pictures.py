@@ -11,7 +11,7 @@ from PIL import Image
 from scipy.stats import kendalltau
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained
+from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained, validations_of
 from seq2seq.attention import AdditiveScore, Attention, UniformScore
 from seq2seq.data import PairsCorpus
 from seq2seq.evaluation.attention_statistics import alarms
@@ -19,7 +19,7 @@ from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
 from seq2seq.visualization import AttentionFigure, save_heatmap
-from seq2seq.visualization.animation import write_gif
+from seq2seq.visualization.heatmap import write_gif
 from tensorboard_attention.colors import weight_colors
 from tensorboard_attention.event_files import read_steps
 
@@ -136,6 +136,14 @@ def test_the_benchmark_of_alarms_trains_and_finds_a_missing_mask(tmp_path):
     healthy = trained(RUNS["2 heads"], pairs, steps=1)
     assert "padding" not in alarms(healthy)
     assert healthy["padding_mass"] == 0
+
+
+def test_the_benchmark_of_alarms_reads_the_validations_of_a_run(tiny_run):
+    validations = validations_of(tiny_run)
+    assert [*validations] == [4, 8]
+    for values in validations.values():
+        assert {"bleu", "aer", *SHOWN} <= values.keys()
+        assert [*alarms(values)] == ["not_formed"]
 
 
 def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):

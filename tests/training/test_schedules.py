@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from torch.optim.swa_utils import AveragedModel
 
 from seq2seq.data import PairsCorpus
+from seq2seq.errors import InputError
 from seq2seq.run.config import build
 from seq2seq.training import TranslationModule, warmup_cosine, warmup_ema
 from seq2seq.training.callbacks import BorderCallback, ResumeState
@@ -165,6 +166,11 @@ def test_a_run_continues_with_a_schedule_that_does_not_know_the_number_of_steps(
     path, constant = tmp_path / "3.ckpt", SCHEDULES["constant"][0]
     rates_of(SCHEDULES["warmup_cosine"][0], 1, path, 3)
     assert rates_of(constant, 2, ckpt_path=path)[10] == pytest.approx(0.5)
+
+
+def test_a_plateau_that_waits_for_a_higher_loss_is_refused():
+    with pytest.raises(InputError, match="mode=max"):
+        rates_of(partial(torch.optim.lr_scheduler.ReduceLROnPlateau, mode="max"), 1)
 
 
 def test_a_training_that_is_shorter_than_the_warmup_says_so(capsys):

@@ -1,37 +1,12 @@
 """What the steps of a decoder share: the encoded sentences, and the state that a step passes to the next."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from torch import Tensor
 
 State = tuple[Tensor, ...]
 """The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
 decoders have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
-
-
-class DropoutMasks(NamedTuple):
-    """Masks of variational dropout, an option: all tokens of a sentence share a mask. None: no mask.
-
-    Attributes:
-        embedded: Mask of the embedded tokens (B, E).
-        layers: Masks of the outputs of all layers but the highest (B, H).
-        features: Mask of the features (B, R).
-    """
-
-    embedded: Tensor | None = None
-    layers: tuple[Tensor | None, ...] = ()
-    features: Tensor | None = None
-
-    def select(self, rows: Tensor) -> "DropoutMasks":
-        """Return the masks of the sentences with the indices `rows`, in this order."""
-        embedded, *layers, features = (
-            None if mask is None else mask[rows] for mask in (self.embedded, *self.layers, self.features)
-        )
-        return DropoutMasks(embedded, tuple(layers), features)
-
-
-NO_MASKS = DropoutMasks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +18,12 @@ class Memory:
         keys: The keys that `Attention.project_keys` returns, such as W_k m_j, computed once per sentence (B, S, …).
         source_is_token: True on real tokens (B, S).
         summary: Summary of each sentence by the encoder (B, F), from which the decoder computes its first state.
-        masks: Masks of variational dropout; by default none.
     """
 
     states: Tensor
     keys: Tensor
     source_is_token: Tensor
     summary: Tensor
-    masks: DropoutMasks = NO_MASKS
 
     def select(self, rows: Tensor) -> "Memory":
         """Return the memory of the sentences with the indices `rows`, in this order."""
@@ -60,5 +33,4 @@ class Memory:
             keys=states if self.keys is self.states else self.keys[rows],
             source_is_token=self.source_is_token[rows],
             summary=self.summary[rows],
-            masks=self.masks.select(rows),
         )

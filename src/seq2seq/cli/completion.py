@@ -12,13 +12,17 @@ _seq2seq() {
     COMPREPLY=($(compgen -W "COMMANDS --help --version" -- "$word"))
   elif [ "$command" = train ]; then
     COMPREPLY=($(COMP_LINE="train ${COMP_LINE#*train }" seq2seq train -sc query=bash 2> /dev/null))
+    word="${COMP_LINE##* }"  # bash completes what follows its =
+    case "$COMP_WORDBREAKS" in *=*) COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}") ;; esac
+    case "${COMPREPLY[0]}" in *[=./]) compopt -o nospace ;; esac
   elif [ "${word#-}" != "$word" ]; then
     COMPREPLY=($(compgen -W "$(seq2seq "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)" -- "$word"))
   else
-    COMPREPLY=($(compgen -W "MODELS" -- "$word") $(compgen -f -- "$word"))
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -W "MODELS" -- "$word"; compgen -f -- "$word")
   fi
 }
-complete -o nospace -o filenames -F _seq2seq seq2seq
+complete -F _seq2seq seq2seq
 """
 
 FISH = """\
@@ -39,9 +43,27 @@ end
 complete -c seq2seq -f -a '(_seq2seq)'
 """
 
-ZSH = "autoload -U +X compinit bashcompinit; (( $+functions[compdef] )) || compinit; bashcompinit\n"
+ZSH = """\
+_seq2seq() {
+  local found
+  if (( CURRENT == 2 )); then
+    compadd -- COMMANDS --help --version
+  elif [[ $words[2] = train ]]; then
+    found=($(COMP_LINE="train ${words[3,CURRENT]}" seq2seq train -sc query=bash 2> /dev/null))
+    compadd -S '' -- ${(M)found:#*[=./]}
+    compadd -- ${found:#*[=./]}
+  elif [[ $words[CURRENT] = -* ]]; then
+    compadd -- $(seq2seq $words[2] --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
+  else
+    compadd -- MODELS
+    _files
+  fi
+}
+(( $+functions[compdef] )) || { autoload -U compinit; compinit }
+compdef _seq2seq seq2seq
+"""
 
-SCRIPTS = {"bash": BASH, "zsh": ZSH + BASH, "fish": FISH}
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:

@@ -49,8 +49,8 @@ def plot(
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
-    from seq2seq.visualization.animation import write_gif
-    from tensorboard_attention.event_files import read_steps
+    from seq2seq.visualization.heatmap import write_gif
+    from tensorboard_attention import read_steps
 
     try:
         records = read_steps(run, name, most=200, most_bytes=1 << 19)

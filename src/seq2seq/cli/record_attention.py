@@ -62,8 +62,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.decoding.translator import Translator
     from seq2seq.evaluation.bleu import sentence_bleu_score
     from seq2seq.models.folder import load_attending
-    from tensorboard_attention import add_attention
-    from tensorboard_attention.record import MAX_WEIGHTS
+    from tensorboard_attention import MAX_WEIGHTS, add_attention
 
     announce(f"translating {len(pairs):,} sentences")
     translator = Translator(load_attending(model))

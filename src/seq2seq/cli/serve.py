@@ -26,6 +26,7 @@ def serve(
     *,
     host: Literal["127.0.0.1", "0.0.0.0", "::"] = "127.0.0.1",
     port: Annotated[int, "PORT", user_port] = 8000,
+    to: Annotated[str, "LANGUAGE"] | None = None,
     device: Device = "cpu",
     batch_size: Count = 32,
     timeout: Annotated[float, "SECONDS"] = 30.0,
@@ -46,6 +47,7 @@ def serve(
         model: A run folder, a model folder, or the name of a bundled model.
         host: 127.0.0.1: this machine only.
         port: 1024 to 65535.
+        to: Target language, for a model of several languages.
         device: cpu, cuda or mps.
         batch_size: Maximum sentences that are translated together.
         timeout: After which a request is refused.
@@ -68,5 +70,5 @@ def serve(
             f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
         ) from error
     limits = Limits(max_texts, max_characters, max_requests, timeout)
-    app = program.application(Path(model), device, limits, batch_size=batch_size)
+    app = program.application(Path(model), device, limits, batch_size=batch_size, to=to)
     program.serve(app, host, port)

@@ -55,7 +55,9 @@ def translate(
         raise InputError(f"give sentences or --input {input}, not both")
     if input is not None and output is not None and output.exists() and output.samefile(input):
         raise InputError(f"{output} is the input, too: give another output")
-    asks = input is None and not sentences and sys.stdin.isatty()
+    if output is None and sys.stdout is None:
+        raise InputError("standard output is closed: give --output FILE")
+    asks = input is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
     run = Run(model, trust_custom_code=trust_custom_code)
     run.translate(
         [], None if prefix is None else [], **options

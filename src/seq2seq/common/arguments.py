@@ -82,3 +82,11 @@ def tell_unknown(target: Any, stored: Mapping[str, Any], where: str) -> list[str
 def _tell(line: str) -> None:
     """Print a line on stderr, once a process: a model folder is built twice."""
     print(line, file=sys.stderr)
+
+
+def flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Return nested dictionaries as one with dotted keys."""
+    if isinstance(node, dict):
+        start = f"{prefix}." if prefix else ""
+        return {k: v for key, value in node.items() for k, v in flat(value, f"{start}{key}").items()}
+    return {prefix: node}

@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ LOG = logging.getLogger("seq2seq.progress")
 """Goes to ``train.log`` in the folder of a run, see conf/hydra/job_logging."""
 LOG.setLevel(logging.INFO)
 LOG.propagate = False
+LOG.addHandler(logging.NullHandler())  # else a warning outside of a run is printed twice
 
 
 def announce(text: str) -> None:
@@ -32,16 +34,18 @@ def warn(text: str) -> None:
     print(f"WARNING: {text}", file=sys.stderr, flush=True)
 
 
+@cache
+def say_once(line: str) -> None:
+    """Print a line, which may be said of a file each time that it is read."""
+    print(line)
+
+
 def tracked(
     parts: Iterable[Any], title: str, total: int | None = None, size: Callable[[Any], int] = lambda _: 1
 ) -> Iterator[Any]:
     """Yield the parts of a task, with a bar of those that are done.
 
-    Args:
-        parts: Of the task.
-        title: Of the bar.
-        total: Of the units of all parts; None: not known.
-        size: Returns the units of a part.
+    `size` returns the units of a part, of `total` in all.
     """
     if not sys.stderr.isatty():
         yield from parts

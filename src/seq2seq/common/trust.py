@@ -26,11 +26,6 @@ def is_within(target: object, packages: Iterable[str]) -> bool:
 def require_trusted(target: object, where: str, *, trust_custom_code: bool) -> None:
     """Refuse a class of other packages that a model folder names.
 
-    Args:
-        target: Dotted name of the class.
-        where: What names it, for the message.
-        trust_custom_code: Whether the user trusts the folder.
-
     Raises:
         InputError: The class is not part of this program, and is not trusted.
     """

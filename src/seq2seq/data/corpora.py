@@ -16,8 +16,8 @@ from seq2seq.data.text import (
     hold_out,
     in_file_order,
     parse_links,
-    read_lines,
     read_parallel,
+    read_splits,
 )
 from seq2seq.errors import InputError
 
@@ -183,13 +183,9 @@ class GrammarCorpus(TranslationDataModule):
     def read(self) -> Splits:
         """Read the file."""
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
-        for number, line in enumerate(read_lines(self.file), start=1):
-            columns = line.split("\t")
-            if len(columns) != 4 or columns[0] not in splits:
-                raise InputError(f"{self.file}, line {number}: split, source, target and links are expected")
-            split = splits[columns[0]]
-            if len(split) != self.max_examples:  # links take longest to read
-                split.append(SentencePair(columns[1], columns[2], *parse_links(columns[3])))
+        for name, source, target, links in read_splits(self.file, "split, source, target and links"):
+            if len(splits[name]) != self.max_examples:  # links take longest to read
+                splits[name].append(SentencePair(source, target, *parse_links(links)))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
 
 

@@ -16,8 +16,14 @@ from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
-from seq2seq.data.text import SentencePair, Splits, hold_out, with_alignments
-from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer
+from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, with_alignments
+from seq2seq.data.tokenizers import (
+    SentencePieceTokenizer,
+    Tokenizer,
+    WordTokenizer,
+    save_proved,
+    warn_of_lost_text,
+)
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
 
@@ -31,12 +37,7 @@ Factory = Callable[..., Tokenizer]
 class Prepared:
     """A corpus that is ready for training: fitted tokenizers and encoded splits.
 
-    Attributes:
-        source_tokenizer: The tokenizer of the source.
-        target_tokenizer: The tokenizer of the target.
-        train: The training pairs.
-        validation: The validation pairs.
-        test: The test pairs; None if there are none.
+    There may be no test pairs.
     """
 
     source_tokenizer: Tokenizer
@@ -57,9 +58,10 @@ class Prepared:
         return {name: split for name, split in splits.items() if split is not None}
 
     def save_tokenizers(self, folder: Path) -> None:
-        """Write both tokenizers into a folder."""
-        self.source_tokenizer.save(folder, "source")
-        self.target_tokenizer.save(folder, "target")
+        """Write both tokenizers into a folder, see `save_proved`."""
+        pairs = [self.train.pairs[place] for place in range(min(len(self.train), 100))]
+        save_proved(self.source_tokenizer, folder, "source", [pair.source for pair in pairs])
+        save_proved(self.target_tokenizer, folder, "target", [pair.target for pair in pairs])
 
 
 class TranslationDataModule(pl.LightningDataModule):
@@ -154,6 +156,7 @@ class TranslationDataModule(pl.LightningDataModule):
         for name, pairs in (("training", train), ("validation", validation)):
             if all(pair.is_blank for pair in pairs):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
+        warn_of_escapes(train)
         if self.overfit:
             validation = test = train
         return Splits(train, validation, test)
@@ -199,6 +202,7 @@ class TranslationDataModule(pl.LightningDataModule):
             raise InputError("data.both_directions=true needs data.joint_vocabulary=true")
         tokenizers = self.tokenizers
         announce("tokenizing")
+        warn_of_lost_text(tokenizers[1], [pair.target for pair in splits.train[:200]])
         train = self.encode_train(splits.train)
         validation, test = (
             self.encode(split, MAX_TRANSLATED, truncate=True, keep_blank=True)
@@ -278,6 +282,13 @@ class TranslationDataModule(pl.LightningDataModule):
         rank, processes = self._share()
         size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
         filled = np.flatnonzero([bool(clean(pair.source)) for pair in split.pairs])
+        if (
+            0 < len(filled) < processes
+        ):  # Lightning leaves the validation out in one without a batch; others wait for it
+            raise InputError(
+                f"{len(filled)} sentences with text to validate on, and {processes} processes: give one for each, or a "
+                "smaller trainer.devices"
+            )
         lengths = split.source.lengths[filled], split.target.lengths[filled]
         order = [filled[batch] for batch in share(sorted_order(*lengths, size, processes), rank, processes)]
         return BatchLoader(lambda _: split, lambda _: order, lambda: 0)

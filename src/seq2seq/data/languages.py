@@ -2,6 +2,8 @@
 
 import difflib
 import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 
 from seq2seq.errors import InputError
 
@@ -31,16 +33,27 @@ TWO_LETTERS = {
 """ISO 639-1 of ISO 639-2 codes (both of those that have two), of ISO 639-3 codes of members of a language, and of
 withdrawn codes."""
 
-UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "bo", "dz"})
+UNSPACED = frozenset(
+    {"zh", "ja", "th", "lo", "km", "my", "bo", "dz", "shn", "mnw", "nod", "tts", "sou", "kxm"}
+)
 """Languages that are written without spaces between words."""
+UNSPACED_SCRIPTS = frozenset({
+    "hani", "hans", "hant", "jpan", "hira", "kana", "hrkt", "thai", "laoo", "khmr", "mymr", "tibt", "lana", "tale", "talu",
+})  # fmt: skip
+"""ISO 15924 codes of scripts without spaces between words."""
 
 DOTLESS = frozenset({"tr", "az", "gag", "crh"})
 """Languages that lower-case I to ı, and İ to i."""
 
 NAMES = {
-    "english": "en", "french": "fr", "german": "de", "czech": "cs", "spanish": "es", "italian": "it",
-    "portuguese": "pt", "dutch": "nl",
+    "arabic": "ar", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en",
+    "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi",
+    "hungarian": "hu", "indonesian": "id", "italian": "it", "japanese": "ja", "korean": "ko", "latvian": "lv",
+    "lithuanian": "lt", "mandarin": "zh", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt",
+    "romanian": "ro", "russian": "ru", "slovak": "sk", "slovene": "sl", "spanish": "es", "swedish": "sv", "thai": "th",
+    "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
 }  # fmt: skip
+"""English names of languages."""
 
 
 def base_language(code: str) -> str:
@@ -51,6 +64,36 @@ def base_language(code: str) -> str:
     """
     first = re.split("[-_]", code, maxsplit=1)[0].lower()
     return TWO_LETTERS.get(first, first)
+
+
+@cache
+def language_names(code: str) -> frozenset[str]:
+    """Return what a column or file of a language is called: its code, also without script and region, and its names."""
+    base = base_language(code)
+    names = (name for table in (TWO_LETTERS, NAMES) for name, language in table.items() if language == base)
+    return frozenset({code.casefold().replace("_", "-"), base, *(name for name in names if len(name) > 2)})
+
+
+def nearest(found: Collection[str], wanted: str) -> list[str]:
+    """Return which codes of a file are of the wanted language and nearest to it: pt-BR of pt-PT and pt-BR.
+
+    Script and region are the same, or else given on one side only, or else others.
+    """
+    parts = {code: set(re.split("[-_]", code.casefold())[1:]) for code in (*found, wanted)}
+    distances = {
+        code: 0 if own == parts[wanted] else 1 if own <= parts[wanted] or parts[wanted] <= own else 2
+        for code, own in parts.items()
+        if code in found and language_names(code) & language_names(wanted)
+    }
+    return [code for code, distance in distances.items() if distance == min(distances.values())]
+
+
+def is_unspaced(code: str) -> bool:
+    """Return whether a language is written without spaces between words: by the script of its code, else by the language."""
+    script = next(
+        (part for part in re.split("[-_]", code.lower())[1:] if re.fullmatch("[a-z]{4}", part)), None
+    )
+    return base_language(code) in UNSPACED if script is None else script in UNSPACED_SCRIPTS
 
 
 def has_dotless_i(code: str) -> bool:
@@ -65,9 +108,8 @@ def require_language_code(key: str, code: str) -> None:
         InputError: It is no language code; the message names the key and the likely code.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        meant = NAMES.get(code.lower()) or next(
-            iter(difflib.get_close_matches(code.lower(), NAMES.values())), None
-        )
+        nearest = difflib.get_close_matches(code.lower(), ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
+        meant = NAMES.get(code.lower()) or next(iter(nearest), None)
         hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
 
@@ -75,6 +117,28 @@ def require_language_code(key: str, code: str) -> None:
 def target_tag(language: str) -> str:
     """Return the first word of a source sentence, which names the target language, such as ``xxde``.
 
-    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters, so no tokenizer splits it.
+    Ha, Niehues and Waibel 2016, and Johnson et al. 2017. It has only letters and digits, so no tokenizer splits it.
     """
-    return "xx" + re.sub(r"[^a-z]", "", language.lower())
+    return "xx" + re.sub(r"[^a-z0-9]", "", language.lower())
+
+
+def require_tags(sentences: Iterable[str], vocabulary: Sequence[str], target_language: str) -> None:
+    """Check that each sentence names its target language, if a model has several.
+
+    Args:
+        sentences: Source sentences, cleaned.
+        vocabulary: The tokens of the source.
+        target_language: Code of the target language; ``mul``: several.
+
+    Raises:
+        InputError: A sentence that is not blank begins with no `target_tag` of the model.
+    """
+    if target_language != "mul":
+        return
+    tags = {token.lstrip("▁") for token in vocabulary if re.fullmatch("▁?xx[a-z0-9]+", token)}
+    for sentence in filter(None, sentences):
+        if sentence.split(" ", 1)[0] not in tags:
+            raise InputError(
+                "this model translates into several languages: choose one with --to, or begin each sentence with one of "
+                f"{', '.join(sorted(tags))}"
+            )

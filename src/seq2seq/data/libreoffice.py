@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.text import SentencePair, Splits, read_lines
+from seq2seq.data.text import SentencePair, Splits, read_splits
 from seq2seq.errors import InputError
 
 
@@ -41,10 +41,6 @@ class LibreOfficeHelp(TranslationDataModule):
         """Read the file."""
         self.prepare_data()
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
-        for number, line in enumerate(read_lines(self.file), start=1):
-            columns = line.split("\t")
-            if len(columns) != 4 or columns[0] not in splits:
-                raise InputError(f"{self.file}, line {number}: split, page, source and target are expected")
-            pair = SentencePair(columns[2], columns[3])
-            splits[columns[0]].append(pair.reversed() if self.to_english else pair)
+        for name, _, english, other in read_splits(self.file, "split, page, English and translation"):
+            splits[name].append(SentencePair(*((other, english) if self.to_english else (english, other))))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])

@@ -50,10 +50,7 @@ def corpus_report(data: "TranslationDataModule") -> str:
 def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order) -> str:
     """Return counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters and batches.
 
-    Args:
-        splits: By name; ``train`` is one of them.
-        tokenizers: Of source and target.
-        order: The batches of the first epoch.
+    One of the splits is ``train``; `order` has the batches of its first epoch.
     """
     ratios, unknown, repeated, common, characters, batches = [], [], [], [], [], []
     sides = {name: _sides(split.pairs) for name, split in splits.items()}

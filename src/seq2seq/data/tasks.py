@@ -89,12 +89,7 @@ TASKS = {"dates": dates, "reverse": reverse, "numbers": numbers}
 def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> list[SentencePair]:
     """Return distinct pairs of a split; no answer occurs in two splits.
 
-    Args:
-        task: ``dates``, ``reverse`` or ``numbers``.
-        split: ``train``, ``validation`` or ``test``.
-        count: Number of pairs.
-        seed: Seed of the random pairs.
-        language: Target language of the task numbers; the package num2words must support it.
+    The language is that of the words of the task ``numbers``.
 
     Raises:
         InputError: There is no such task or language, or `count` is too large.

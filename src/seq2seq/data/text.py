@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import random
 import re
@@ -10,17 +11,19 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate, compress, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import regex
 
 from seq2seq.common.files import matching, on_disk
-from seq2seq.data.formats.kinds import plain_lines, text_member
-from seq2seq.data.words import clean, split_words
+from seq2seq.common.progress import warn
+from seq2seq.data.formats.kinds import HEAD, plain_lines, text_member
+from seq2seq.data.words import clean, text_word_parts
 from seq2seq.errors import InputError
 
 Links = tuple[tuple[int, int], ...]
@@ -72,32 +75,101 @@ class Splits:
 
 # --- files -------------------------------------------------------------------------------------------------
 
-OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+
+class Decompressed(io.RawIOBase):
+    """The content of one or more compressed streams, one after another.
+
+    (bz2.open and lzma.open leave out what follows a stream and is none, such as a file in another format.)
+
+    Args:
+        file: The open file.
+        make: Returns a decompressor of a stream.
+    """
+
+    def __init__(self, file: Any, make: Callable[[], Any]) -> None:
+        self._file, self._make, self._stream = file, make, make()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a part of a buffer; return its size, 0 at the end."""
+        found = b""
+        while not found:
+            if self._stream.eof:
+                data = self._stream.unused_data
+                while not data.strip(b"\0") and (part := self._file.read1(HEAD)):
+                    data = part  # xz allows zeros between streams
+                if not data.strip(b"\0"):
+                    return 0
+                data, self._stream = data.lstrip(b"\0"), self._make()
+            else:
+                data = self._file.read1(HEAD) if self._stream.needs_input else b""
+                if self._stream.needs_input and not data:
+                    raise EOFError("it ends within a compressed stream")
+            found = self._stream.decompress(data, len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+
+OPENERS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": partial(Decompressed, make=bz2.BZ2Decompressor),
+    b"\xfd7zXZ\x00": partial(Decompressed, make=lzma.LZMADecompressor),
+}
 """Functions that decompress an open file, by the first bytes of the file."""
 
 
+class _Joined(io.RawIOBase):
+    """The beginning of a file, which has been read, and the rest."""
+
+    def __init__(self, head: bytes, file: Any) -> None:
+        self._head, self._file = head, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        found = self._head[: len(buffer)] or self._file.read1(len(buffer))
+        self._head = self._head[len(found) :]
+        buffer[: len(found)] = found
+        return len(found)
+
+
 @contextlib.contextmanager
-def open_text(path: str | Path | None) -> Iterator[IO[bytes]]:
+def open_text(path: str | Path | None) -> Iterator[io.BufferedReader]:
     """Open a file, an address or standard input, decompressed by its content; of a zip archive, its only text file.
 
-    It is opened once and read from start to end, so that a pipe is read like a file.
+    It is opened once and read from start to end, so that a pipe is read like a file. Its method ``peek`` has the first
+    `HEAD` bytes, of what comes through standard input the first line at least.
 
     Raises:
-        InputError: A zip archive comes through a pipe, or does not hold one text file.
+        InputError: A zip archive comes through a pipe, or does not hold one text file; standard input is closed.
     """
+    if path is None and sys.stdin is None:
+        raise InputError("standard input is closed: give a file")
     with contextlib.ExitStack() as stack:
         file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(on_disk(path), "rb"))
-        start = file.peek(6)
-        if start.startswith(b"PK\x03\x04"):
+        may_wait, head = path is None and not file.seekable(), b""
+        while len(head) < HEAD and not (may_wait and b"\n" in head):  # a pipe gives a few bytes at a time
+            part = file.read1(HEAD - len(head))
+            if not part:
+                break
+            head += part
+        if head.startswith(b"PK\x03\x04"):
             if not file.seekable():
                 raise InputError(
                     f"{path or 'standard input'}: a zip archive cannot be read from a pipe: give its file"
                 )
+            file.seek(-len(head), io.SEEK_CUR)
             archive = stack.enter_context(zipfile.ZipFile(file))
-            yield stack.enter_context(archive.open(text_member(archive, path or "standard input")))
-            return
-        opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), None)
-        yield file if opener is None else stack.enter_context(opener(file))
+            content: Any = stack.enter_context(archive.open(text_member(archive, path or "standard input")))
+        else:
+            opener = next((opener for magic, opener in OPENERS.items() if head.startswith(magic)), None)
+            content = io.BufferedReader(_Joined(head, file), HEAD)
+            content = content if opener is None else opener(content)
+        yield content if type(content) is io.BufferedReader else io.BufferedReader(content, HEAD)
 
 
 @contextlib.contextmanager
@@ -117,7 +189,7 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 text file of any length, plain or compressed.
 
     Only ``\n`` ends a line (a carriage return before it is dropped), so characters such as U+2028 stay inside
-    their sentence. A byte order mark is dropped.
+    their sentence. A byte order mark is dropped, also within a file that was put together of several.
 
     Args:
         path: The file; None for standard input.
@@ -128,11 +200,13 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     name = "standard input" if path is None else str(path)
     try:
         with refusing(name), open_text(path) as file:
-            for number, content in enumerate(plain_lines(file, name), start=1):
-                if number == 1 and content.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    raise InputError(f"{name} is UTF-16, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8")
-                line = content.removeprefix(b"\xef\xbb\xbf") if number == 1 else content
-                yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            for number, content in enumerate(plain_lines(file, name), start=1):  # noqa: B007 - for the messages
+                yield (
+                    content.removeprefix(b"\xef\xbb\xbf")
+                    .decode("utf-8")
+                    .removesuffix("\n")
+                    .removesuffix("\r")
+                )
     except UnicodeDecodeError as error:
         if re.search(rb"[\x00-\x08\x0e-\x1a]", error.object):
             raise InputError(f"{name}, line {number}: this is no text: give a text file in UTF-8") from error
@@ -188,9 +262,37 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
     return pairs
 
 
+def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the four columns of each line of a tab-separated file, the first of which is train, validation or test.
+
+    Raises:
+        InputError: A line has others; the message names them as `columns`.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        match line.split("\t"):
+            case ["train" | "validation" | "test" as split, first, second, third]:
+                yield split, first, second, third
+            case _:
+                raise InputError(f"{path}, line {number}: {columns} are expected")
+
+
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
+
+
+ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
+"""A character as Moses' tokenizer and HTML write it."""
+
+
+def warn_of_escapes(pairs: Sequence[SentencePair]) -> None:
+    """Warn if more than a hundredth of the pairs have characters that Moses' tokenizer or HTML escape."""
+    found = [each[0] for pair in pairs if (each := ESCAPE.search(f"{pair.source} {pair.target}"))]
+    if 100 * len(found) > len(pairs):
+        warn(
+            f"{len(found):,} of {len(pairs):,} training pairs have escapes such as {found[0]}, which text to translate will "
+            "not have: unescape the files, for example by Python's html.unescape"
+        )
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------
@@ -297,13 +399,8 @@ def with_alignments(
 ) -> list[SentencePair]:
     """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
-    The file links words separated by white space. They are converted to links of the words of `split_words`.
-
-    Args:
-        pairs: The pairs.
-        path: The file.
-        key: The configuration key of the file, for messages.
-        exactly: Whether more lines than pairs are an error.
+    The file links the words of `text_words`. They are converted to links of the words of `split_words`.
+    With `exactly`, more lines than pairs are an error, too. `key` is that of the file in the configuration.
 
     Raises:
         InputError: The file is invalid, or does not belong to these pairs.
@@ -315,14 +412,17 @@ def with_alignments(
             "nothing may be held out of the training files"
         )
     found = []
-    for number, (pair, (every, possible)) in enumerate(zip(pairs, lines, strict=False), start=1):
-        sides = [_parts(text.split()) for text in (pair.source, pair.target)]
+    texts = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
+    words = zip(*map(text_word_parts, texts), strict=True)
+    for number, (pair, (every, possible), both) in enumerate(zip(pairs, lines, words, strict=False), start=1):
+        sides = [_parts(each) for each in both]
         whole, sure = set(), set()
         for i, j in every:
             if i >= len(sides[0]) or j >= len(sides[1]):
                 raise InputError(
                     f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
-                    f"and {len(sides[1])} words: count words between white space from 0"
+                    f"and {len(sides[1])} words: count words between white space, and letters of Chinese and "
+                    "Japanese, from 0"
                 )
             # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
             # "Büsche" the comma has no like: the link tells nothing sure of it.
@@ -338,8 +438,8 @@ def with_alignments(
     return found
 
 
-def _parts(words: Sequence[str]) -> list[dict[int, bool]]:
-    """Return, for each word, the indices of its parts by `split_words`, with False for punctuation."""
-    parts = [[any(map(str.isalnum, part)) for part in split_words(word)] for word in words]
+def _parts(words: Sequence[Sequence[str]]) -> list[dict[int, bool]]:
+    """Return, for each word, the indices of its parts, see `text_word_parts`, with False for punctuation."""
+    parts = [[any(map(str.isalnum, part)) for part in word] for word in words]
     ends = accumulate(map(len, parts), initial=0)
     return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

@@ -27,7 +27,7 @@ from seq2seq.common.arguments import without_unknown
 from seq2seq.common.files import on_disk
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.vocabulary import (
     BEGIN_ID,
     END_ID,
@@ -76,9 +76,11 @@ class Tokenizer(ABC):
     Attributes:
         vocabulary: The tokens by id, the special tokens first.
         arguments: The arguments of the constructor.
+        has_subwords: Whether a token may be a part of a word, with marks of its own.
     """
 
     arguments: dict[str, Any]
+    has_subwords = False
 
     def __new__(cls, **arguments: Any) -> "Tokenizer":
         """Store the constructor's arguments for `save`."""
@@ -263,6 +265,49 @@ def load_tokenizers(folder: Path, *, trust_custom_code: bool = False) -> tuple[T
     return source, target
 
 
+def save_proved(tokenizer: Tokenizer, folder: Path, side: str, texts: Iterable[str] = ()) -> None:
+    """Save a tokenizer, read it again, and compare what both do with some texts.
+
+    Args:
+        tokenizer: The tokenizer.
+        folder: To write into.
+        side: ``source`` or ``target``.
+        texts: To compare; without them, texts of its own tokens.
+
+    Raises:
+        InputError: They differ, as of a class of your own whose `fit` learns what is not saved.
+    """
+    tokenizer.save(folder, side)
+    loaded = Tokenizer.load(folder, side, trust_custom_code=True)  # its class is in memory already
+    ids = [*range(len(SPECIALS), min(tokenizer.vocab_size, 1000))]
+    for text in texts or (tokenizer.decode(ids[start : start + 10]) for start in range(0, len(ids), 10)):
+        expected, found = tokenizer.encode(text), loaded.encode(text)
+        if expected != found or tokenizer.decode(expected) != loaded.decode(found):
+            raise InputError(
+                f"data.tokenizer: {type(tokenizer).__name__} reads {text!r:.80} as other tokens, or writes them otherwise, when "
+                "it is loaded again: write what fit learns in its method save, and read it in read_model"
+            )
+
+
+def warn_of_lost_text(tokenizer: Tokenizer, texts: Iterable[str]) -> None:
+    """Warn if most texts do not come back from their tokens, so that no translation can equal a reference."""
+    num_texts, lost = 0, list[tuple[str, str]]()
+    for text in filter(None, map(clean, texts)):
+        ids = tokenizer.encode(text)
+        if UNKNOWN_ID not in ids:
+            num_texts, back = num_texts + 1, tokenizer.decode(ids)
+            is_kept = back == text or (
+                tokenizer.lowercase and tokenizer.prepared(back) == tokenizer.prepared(text)
+            )
+            lost += [] if is_kept else [(text, back)]
+    if len(lost) > num_texts / 2:
+        text, back = min(lost, key=lambda pair: len(pair[0]))
+        warn(
+            f"data.tokenizer: {len(lost):,} of {num_texts:,} training targets do not come back from their tokens as they are "
+            f"written, such as {text!r:.80} as {back!r:.80}: scores compare text"
+        )
+
+
 LONGEST_MEAN = 10
 """Letters of a word on average, beyond which words are not separated: German text has 6."""
 
@@ -281,6 +326,16 @@ class WordTokenizer(Tokenizer):
 
     def __init__(self, *, rules: str = "word", **options: Any) -> None:
         super().__init__(**options)
+        self._use_rules(rules)
+
+    def share(self, language: str) -> Tokenizer:
+        """Return a tokenizer with the same vocabulary, and the rules of another language."""
+        other = super().share(language)
+        assert isinstance(other, WordTokenizer)
+        other._use_rules(self.arguments.get("rules", "word"))
+        return other
+
+    def _use_rules(self, rules: str) -> None:
         self._split: Callable[[str], list[str]]
         self._join: Callable[[Sequence[str]], str]
         if rules == "word":
@@ -314,7 +369,7 @@ class WordTokenizer(Tokenizer):
         """Set the vocabulary to the most frequent words of some sentences; warn if they are no words."""
         texts = list(texts)
         super().fit(texts)
-        if base_language(self.language) in UNSPACED:
+        if is_unspaced(self.language):
             words = [word for text in texts[:1000] for word in LETTERS.findall(text)]
             length = sum(map(len, words)) / max(len(words), 1)
             if length > LONGEST_MEAN:
@@ -369,6 +424,8 @@ class SentencePieceTokenizer(Tokenizer):
             None: always the most probable one.
         **options: Arguments of `Tokenizer`; if `vocab_size` is None, it follows the number of sentences.
     """
+
+    has_subwords = True
 
     def __init__(self, *, model_type: str = "bpe", sampling: float | None = None, **options: Any) -> None:
         if model_type not in ("unigram", "bpe"):
@@ -480,7 +537,8 @@ def _ways(model: Any, word: tuple[str, ...], alpha: float) -> tuple[list[list[st
 class HuggingFaceTokenizer(Tokenizer):
     """A tokenizer of the package `tokenizers`, read from a ``tokenizer.json``; its vocabulary follows the special tokens.
 
-    Its own unknown token, such as ``[UNK]``, is ``<unk>``.
+    Its own unknown token, such as ``[UNK]``, is ``<unk>``. What the file says of training (dropout of merges) and of batches
+    (truncation, padding) is left out: a sentence has all its tokens, and the same each time.
 
     Args:
         file: A file that `tokenizers.Tokenizer.save` wrote.
@@ -493,14 +551,31 @@ class HuggingFaceTokenizer(Tokenizer):
         self.arguments.pop("file", None)  # a saved tokenizer has the content beside it
         super().__init__(**options)
         if file is not None:
-            self._use(Path(on_disk(file)).read_text(encoding="utf-8"))
+            self._use(self._content(file))
+
+    @staticmethod
+    def _content(file: str) -> str:
+        try:
+            return read_file(Path(on_disk(file))).decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"data.tokenizer.file={file}: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"data.tokenizer.file={file} is no tokenizer.json; of SentencePiece, tokenizer=unigram and tokenizer=bpe "
+                "train a model of this corpus"
+            ) from error
 
     def _use(self, content: str) -> None:
         try:
             import tokenizers
 
             self._tokenizer = tokenizers.Tokenizer.from_str(content)
+            self._tokenizer.no_truncation()  # a file may ask for them, and words of long sentences would be lost
+            self._tokenizer.no_padding()
+            if getattr(self._tokenizer.model, "dropout", None) is not None:
+                self._tokenizer.model.dropout = None
             model = json.loads(content)["model"]
+            self.has_subwords = model.get("type") != "WordLevel"
             self._unknown = model.get("unk_token")
             if model.get("unk_id") is not None:  # of Unigram
                 self._unknown = model["vocab"][model["unk_id"]][0]
@@ -535,7 +610,7 @@ class HuggingFaceTokenizer(Tokenizer):
         for is_known, run in groupby(tokens, lambda token: self._tokenizer.token_to_id(token) is not None):
             written = list(run)
             ids = map(self._tokenizer.token_to_id, written)
-            parts += [self._tokenizer.decode(list(ids))] if is_known else written
+            parts += [self._tokenizer.decode(list(ids), skip_special_tokens=False)] if is_known else written
         return " ".join(part.strip() for part in parts) if len(parts) > 1 else "".join(parts)
 
     def save(self, folder: Path, side: str) -> None:

@@ -10,9 +10,11 @@ import regex
 from seq2seq.data.languages import base_language, has_dotless_i
 
 INVISIBLE = regex.compile(
-    "[\0-\x08\x0e-\x1b\x7f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001]"
 )
-"""Control characters that are no white space, soft hyphens, byte order marks, zero-width spaces, marks of direction."""
+"""Control characters that are no white space, soft hyphens, byte order marks, zero-width spaces, marks of direction, fillers,
+marks of annotation, shorthand and music that stand for nothing."""
 
 
 def clean(text: str) -> str:
@@ -39,21 +41,24 @@ def raised(character: str, language: str) -> str:
 
 UNSPACED_LETTER = r"(?=[\p{L}\p{Nl}])[\p{Han}\p{Hiragana}\p{Katakana}ー\uff70]"
 """A letter of Chinese or Japanese, which have no spaces: each is a word of its own, with its marks."""
-LETTER = rf"(?:(?!{UNSPACED_LETTER})[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d])"
-"""Another letter, a digit or combining mark, or a joiner, which stands inside of words."""
+LETTER = rf"(?:(?!{UNSPACED_LETTER})[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d՛՜՞])"
+"""Another letter, a digit or combining mark, a joiner, or a mark of Armenian, which stand inside of words."""
+WITHIN = r"[-/&·‘־׳״]|(?<=\p{N})[.,:’'٫٬](?=\p{N})|(?<=\p{L})[:*](?=\p{Ll})|(?<=\p{Script=Hebrew})\"(?=\p{Script=Hebrew})"
+"""Signs between the letters of a word: est-ce, and/or, R&D, col·lecció, bo‘ldi, 10:30, EU:n, Lehrer*in, ארה"ב."""
 _END = r"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]"
 _PATH = rf"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef]*{_END}"
 _START = r"(?<![^\s(\[])"
 _MODIFIERS = "[\\p{M}\u200c\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+# An address is not sought within letters and marks where it has not begun: long lines would take their length squared.
 _KINDS = (
     rf"(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.-]*://|[wW]{{3}}\.){_PATH}",  # https://example.org/a
-    rf"{LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
-    rf"(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
+    rf"(?<!{LETTER}[+.-]?){LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
+    rf"(?<!{LETTER}[.-]?)(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
     rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER}))",  # U.S., z.B.
     rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})",  # %s
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
-    rf"{LETTER}+(?:(?:[-/&]|(?<=\p{{N}})[.,:’'](?=\p{{N}})){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’]|-(?!\S))?",
+    rf"{LETTER}+(?:(?:{WITHIN}){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’׳]|-(?!\S))?",
     rf"{UNSPACED_LETTER}[\p{{M}}\u200c\u200d\uff9e\uff9f]*",  # 漢
     # one other character, a flag, or joined emoji
     "(?:[\U0001f1e6-\U0001f1ff]{2}|\\S)"
@@ -65,6 +70,11 @@ WORD = regex.compile("|".join(_KINDS))
 LETTERS = regex.compile(f"{LETTER}+")
 """A word as truecasing counts it."""
 
+_UNSPACED, _SPACED = (
+    regex.compile(UNSPACED_LETTER),
+    regex.compile(rf"{UNSPACED_LETTER}\p{{M}}*\s+{UNSPACED_LETTER}"),
+)
+
 QUOTES = {'"': '"', "„": "“”", "“": "”"}
 """Quotation marks that open, and those that close what they opened."""
 OTHER_QUOTES = {
@@ -75,16 +85,16 @@ GLUE = "\0"
 """Stands where no space is to be; `clean` leaves none in a text."""
 
 _THEN = '(?=[ "“”«»‹›]|$)'
-CLOSING = regex.compile(r" ([.,;:!?…)\]}%»›”।॥،؛؟۔։።។៕၊။།])" + _THEN)
+CLOSING = regex.compile(r" ([.,;:!?…)\]}%»›”।॥،؛؟۔։՝፣-፧።។៕၊။།])" + _THEN)
 FRENCH_CLOSING = regex.compile(r" ([.,…)\]}%›”])" + _THEN)
 """French has a space before ``? ! : ;`` and inside ``« »``."""
 OPENING = regex.compile(r"(?<=^| )([(\[{«‹¿¡'‘‚]) ")
 FRENCH_OPENING = regex.compile(r"(?<=^| )([(\[{‹'‘‚]) ")
 CURRENCY = regex.compile(r"(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})")
 WIDE = regex.compile(
-    r" ?([\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?"
+    r" ?([\u0f0b\u0f0c\u1361\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?"
 )
-"""Punctuation of Chinese and Japanese, which has its space within."""
+"""Punctuation of Chinese and Japanese, which has its space within; what separates words of Tibetan and Ethiopic."""
 WIDE_QUOTES = regex.compile(r" ?([“”‘’…—]) ?")
 LETTER_GAP = regex.compile(rf"(?<={UNSPACED_LETTER}[\p{{M}}\uff9e\uff9f]*) (?={UNSPACED_LETTER})")
 NUMBER_GAP = regex.compile(
@@ -106,6 +116,35 @@ def split_words(text: str) -> list[str]:
     Each letter of Chinese and Japanese is a word.
     """
     return WORD.findall(clean(text))
+
+
+def text_words(texts: Sequence[str]) -> list[list[str]]:
+    """Return the words of each text of one side, as links and lengths count them, whatever the tokenizer.
+
+    Words are separated by white space. In Chinese and Japanese they are those of `split_words`, each letter and mark one,
+    unless somebody has separated the words; see `is_unspaced`.
+    """
+    return [["".join(parts) for parts in words] for words in text_word_parts(texts)]
+
+
+def text_word_parts(texts: Sequence[str]) -> list[list[list[str]]]:
+    """Return the words of `text_words`, each as its words of `split_words`: ``["dogs", "."]`` of ``dogs.``"""
+    if is_unspaced(texts):
+        return [[[word] for word in split_words(text)] for text in texts]
+    return [[split_words(word) for word in text.split()] for text in texts]
+
+
+def is_unspaced(texts: Sequence[str]) -> bool:
+    """Return whether texts are Chinese or Japanese, without spaces between words.
+
+    They have more letters of these languages than other words, and few texts have a space between two such letters.
+    """
+    num_letters = sum(len(_UNSPACED.findall(text)) for text in texts)
+    num_others = sum(_UNSPACED.search(word) is None for text in texts for word in text.split())
+    longer = [text for text in texts if len(_UNSPACED.findall(text)) > 1]
+    return num_letters > num_others and 2 * sum(_SPACED.search(text) is not None for text in longer) <= len(
+        longer
+    )
 
 
 def join_words(words: Sequence[str], language: str) -> str:

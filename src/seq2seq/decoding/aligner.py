@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2seq.data.text import SentencePair
+from seq2seq.data.words import text_words
 from seq2seq.errors import InputError
 from seq2seq.evaluation.agreement import agreed_weights
 from seq2seq.evaluation.alignment import (
@@ -13,7 +14,6 @@ from seq2seq.evaluation.alignment import (
     Floats,
     GoldAlignment,
     Links,
-    Symmetrization,
     Words,
     argmax_links,
     best_links,
@@ -57,7 +57,7 @@ def word_attention(
 ) -> list[WordAttention]:
     """Return the attention of a model between the words of given translations.
 
-    Words are separated by white space, independent of the model's tokenizer; ``<eos>`` is left out.
+    Words are those of `text_words`, independent of the model's tokenizer; ``<eos>`` is left out.
 
     Raises:
         InputError: There is no model with attention, there is no such device, or the tokens do not spell the
@@ -74,12 +74,21 @@ def word_attention(
     )
     tokenizers = exported.source_tokenizer, exported.target_tokenizer
     found = []
-    for pair, translation in zip(pairs, forced, strict=True):
-        texts = (pair.source, pair.target) if translation.text else ("", "")
-        sides = [token_words(tokenizer, t, t.split()) for tokenizer, t in zip(tokenizers, texts, strict=True)]
+    for pair, words_of_pair, translation in zip(pairs, words_of(pairs), forced, strict=True):
+        is_filled = bool(translation.text)
+        sides = [
+            token_words(*each) if is_filled else []
+            for each in zip(tokenizers, (pair.source, pair.target), words_of_pair, strict=True)
+        ]
         words = (frozenset(place for place in side if place is not None) for side in sides)
         found.append(WordAttention(merge_words(translation.weights.numpy(), *sides), *words))
     return found
+
+
+def words_of(pairs: Sequence[SentencePair]) -> list[tuple[list[str], list[str]]]:
+    """Return the words of source and target of each pair that links count."""
+    sides = (text_words(texts) for texts in zip(*((pair.source, pair.target) for pair in pairs), strict=True))
+    return list(zip(*sides, strict=True))
 
 
 def token_words(tokenizer: "Tokenizer", text: str, words: Sequence[str]) -> list[int | None]:
@@ -103,9 +112,8 @@ def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
     gold = read_pharaoh(path)
     if len(gold) != len(pairs):
         raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
-    for number, (alignment, pair) in enumerate(zip(gold, pairs, strict=True), start=1):
-        sizes = len(pair.source.split()), len(pair.target.split())
-        require_within(alignment, *sizes, f"{path}, line {number}")
+    for number, (alignment, (source, target)) in enumerate(zip(gold, words_of(pairs), strict=True), start=1):
+        require_within(alignment, len(source), len(target), f"{path}, line {number}")
     return gold
 
 
@@ -146,17 +154,11 @@ def aligned(
 ) -> Alignment:
     """Return the links of sentence pairs by a method of ``seq2seq align``.
 
-    Args:
-        pairs: The pairs.
-        found: The attention of each, by the model and, if there is one, by that of the other direction.
-        method: See `seq2seq.api.Run.align`.
-        threshold: Minimum weight of a link, for the method of this name.
-        gold: Gold alignment of each pair; None: none.
+    `found` has the attention of each pair, by the model and, if there is one, by that of the other direction.
     """
     if method == "agreement":
-        texts = [(pair.source.split(), pair.target.split()) for pair in pairs]
         models = ([each.weights for each in model] for model in zip(*found, strict=True))
-        links = [argmax_links(each) for each in agreed_weights(texts, *models)]
+        links = [argmax_links(each) for each in agreed_weights(words_of(pairs), *models)]
     elif method == "threshold":
         links = [threshold_links(forward.weights, threshold) for forward, *_ in found]
     else:
@@ -184,5 +186,5 @@ def _lowest_possible(
 def _joined(method: str, links: Links, *backward: Links) -> Links:
     """Combine the links of one or two models."""
     for other in backward:
-        links = symmetrized(links, reversed_links(other), Symmetrization(method))
+        links = symmetrized(links, reversed_links(other), method)
     return links

@@ -11,6 +11,7 @@ from seq2seq.attention import MultiHeadAttention
 from seq2seq.attention.masking import at_least_float32
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.languages import require_tags
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
 from seq2seq.data.words import clean
@@ -61,14 +62,19 @@ def force_translate(
     """Return given translations with their scores and attention, in the given order.
 
     If a side of a pair is blank, the translation is `EMPTY`.
+
+    Raises:
+        InputError: The model has several target languages, and a source sentence names none.
     """
     model = exported.model.to(device).eval()
     filled = [place for place, pair in enumerate(pairs) if clean(pair.source) and clean(pair.target)]
     kept = [pairs[place] for place in filled]
+    sources, target = [clean(pair.source) for pair in kept], exported.target_tokenizer
+    require_tags(sources, exported.source_tokenizer.vocabulary, target.language)
     split = EncodedSplit(
         kept,
-        Sentences.from_lists(exported.source_tokenizer.encode_all([pair.source for pair in kept])),
-        Sentences.from_lists(exported.target_tokenizer.encode_all([pair.target for pair in kept])),
+        Sentences.from_lists(exported.source_tokenizer.encode_all(sources)),
+        Sentences.from_lists(target.encode_all([pair.target for pair in kept])),
     )
     translations = [EMPTY] * len(pairs)
     for indices in sorted_order(split.source.lengths, split.target.lengths, batch_size):
@@ -79,7 +85,7 @@ def force_translate(
             translations[filled[index]] = Translation(
                 text=split.pairs[index].target,
                 source_tokens=(*exported.source_tokenizer.words(split.source[index]), END),
-                target_tokens=tuple(exported.target_tokenizer.words(hypothesis.ids)),
+                target_tokens=tuple(target.words(hypothesis.ids)),
                 score=hypothesis.score,
                 weights=hypothesis.weights,
                 heads=hypothesis.heads,

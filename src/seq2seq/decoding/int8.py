@@ -1,7 +1,7 @@
 """Linear layers of a decoder in 8-bit integers, several times as fast on a CPU (dynamic quantization).
 
-Weights are rounded to 8 bits with one scale per output when a model is loaded. The inputs of a product are rounded with
-one scale when it is computed. Sums are exact integers; results are float32.
+Weights are rounded to 8 bits with one scale per output when a model is loaded, those of `seq2seq.models.int8` exactly. The
+inputs of a product are rounded with one scale when it is computed. Sums are exact integers; results are float32.
 
 Some kernels add pairs of products in 16 bits, which overflow, on CPUs without the instructions for 8 bits (VNNI). So
 each kernel computes products of extreme integers first, and only one that is exact is used: `exact_kernel`.

@@ -90,10 +90,7 @@ def importance(model: Seq2Seq, pair: Batch) -> tuple[Tensor, Tensor]:
     times input, and leave-one-out (the sentence is encoded again without the word):
 
         |e_j . d log p_t(y_t) / d e_j|,  1/2 sum over y of |p_t(y) - p_t(y given no word j)|
-
-    Args:
-        model: The model in evaluation mode.
-        pair: A batch of one pair.
+    The model is in evaluation mode, and the batch has one pair.
     """
     ids, height = pair.source.ids, int(pair.target_lengths) - 1
     rest = ~torch.eye(ids.shape[1], dtype=torch.bool, device=ids.device)

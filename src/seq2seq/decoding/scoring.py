@@ -1,37 +1,23 @@
 """Translate a test set with greedy and beam search, and score the translations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seq2seq.common.progress import announce, warn
 from seq2seq.data.text import SentencePair
+from seq2seq.data.words import text_words
 from seq2seq.decoding.search import GREEDY, Search
-from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.metrics import bleu_by_languages
 from seq2seq.evaluation.score_card import (
     ScoreCard,
-    bucket_table,
     by_source_length,
     by_unknown_words,
+    group_table,
     score_card,
     score_table,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """Translations of a test set by one search, and their scores."""
-
-    translations: list[Translation]
-    card: ScoreCard
-
-    @property
-    def texts(self) -> list[str]:
-        """The text of each translation."""
-        return [translation.text for translation in self.translations]
 
 
 def score_searches(
@@ -41,15 +27,10 @@ def score_searches(
     *,
     with_interval: bool = False,
     metrics: Mapping[str, Any] | None = None,
-) -> dict[str, Scored]:
+) -> dict[str, ScoreCard]:
     """Score the translations of greedy search, and of `search` if it is a beam search.
 
-    Args:
-        translator: The model.
-        pairs: The test set.
-        search: The second search.
-        with_interval: See `score_card`.
-        metrics: See `score_card`.
+    The other options are those of `score_card`.
 
     Returns:
         Scores by the name of the search: ``greedy``, then for example ``beam 5``.
@@ -58,42 +39,26 @@ def score_searches(
     if search.beam_size > 1:
         searches[f"beam {search.beam_size}"] = search
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    options: dict[str, Any] = {"with_interval": with_interval, "metrics": metrics, "sources": sources}
+    options |= {"language": translator.target_language, "languages": [pair.languages for pair in pairs]}
     scored = {}
     for name, each in searches.items():
         found = translator.translate(sources, search=each)
-        texts, language = [translation.text for translation in found], translator.target_language
-        card = score_card(
-            texts,
-            references,
-            language=language,
-            with_interval=with_interval,
-            metrics=metrics,
-            sources=sources,
-        )
-        if several := bleu_by_languages(texts, references, [pair.languages for pair in pairs]):
-            card = replace(card, scores={**card.scores, **several})
-        scored[name] = Scored(found, card)
+        scored[name] = score_card([translation.text for translation in found], references, **options)
     return scored
 
 
-def as_metrics(scored: dict[str, Scored]) -> dict[str, Any]:
+def as_metrics(scored: dict[str, ScoreCard]) -> dict[str, Any]:
     """Return the scores as JSON values by search, ``greedy`` and ``beam``."""
-    return {name.split()[0]: each.card.as_dict() for name, each in scored.items()}
+    return {name.split()[0]: each.as_dict() for name, each in scored.items()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """The scores of a model on a test set; printed, tables of them, also by source length and unknown words.
-
-    Attributes:
-        pairs: The test set.
-        scored: Translations and scores by search.
-        num_unknown: Number of unknown source tokens of each pair.
-        language: Code of the target language.
-    """
+    """The scores of a model on a test set; printed, tables of them, also by source length and unknown words."""
 
     pairs: Sequence[SentencePair]
-    scored: dict[str, Scored]
+    scored: dict[str, ScoreCard]
     num_unknown: Sequence[int]
     language: str
 
@@ -104,15 +69,14 @@ class Evaluation:
     def __repr__(self) -> str:
         name, last = list(self.scored.items())[-1]
         sources, references = [pair.source for pair in self.pairs], [pair.target for pair in self.pairs]
-        lengths = by_source_length(sources, last.texts, references, self.language)
-        tables = [
-            score_table({title: each.card for title, each in self.scored.items()}),
-            bucket_table(f"source words ({name})", lengths),
-        ]
+        groups = {"source words": by_source_length(sources)}
         if any(self.num_unknown):
-            unknown = by_unknown_words(self.num_unknown, last.texts, references, self.language)
-            tables.append(bucket_table(f"unknown words ({name})", unknown))
-        return "\n\n".join(tables)
+            groups["unknown words"] = by_unknown_words(self.num_unknown)
+        tables = [
+            group_table(f"{title} ({name})", places, last.texts, references, self.language)
+            for title, places in groups.items()
+        ]
+        return "\n\n".join([score_table(self.scored), *tables])
 
 
 def evaluation(
@@ -120,14 +84,10 @@ def evaluation(
 ) -> Evaluation:
     """Score the translations of a test set; warn if most of its source words are unknown.
 
-    Args:
-        translator: The model.
-        pairs: The test set.
-        search: The search, in addition to greedy search.
-        files: Source and reference, for the warning.
+    `files` are those of source and reference, for the warning.
     """
     num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
-    share = sum(num_unknown) / max(1, sum(len(pair.source.split()) for pair in pairs))
+    share = sum(num_unknown) / max(1, sum(map(len, text_words([pair.source for pair in pairs]))))
     if share > 0.5:
         warn(
             f"{share:.0%} of the source words are unknown to the model: is {files[0]} in the "

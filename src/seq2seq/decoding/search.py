@@ -40,7 +40,7 @@ class LengthPenalty:
         alpha: Exponent of ``gnmt``, at least 0; 0: no penalty.
 
     Raises:
-        ValueError: The name is unknown, or the exponent negative.
+        InputError: The name is unknown, or the exponent negative.
     """
 
     name: str = "none"
@@ -48,9 +48,9 @@ class LengthPenalty:
 
     def __post_init__(self) -> None:
         if self.name not in PENALTIES:
-            raise ValueError(f"no length penalty {self.name!r}: choose {', '.join(PENALTIES)}")
+            raise InputError(f"no length penalty {self.name!r}: choose {', '.join(PENALTIES)}")
         if not self.alpha >= 0:
-            raise ValueError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
+            raise InputError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
 
     def apply(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """Return the scores for ranking: log-probabilities divided by the penalty of their lengths."""
@@ -146,7 +146,7 @@ class Sampling:
         seed: Seed of the random numbers.
 
     Raises:
-        ValueError: The temperature is not positive, or `top_k` is less than 1.
+        InputError: The temperature is not positive, or `top_k` is less than 1.
     """
 
     temperature: float = 1.0
@@ -155,9 +155,9 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise ValueError(f"the temperature is above 0, not {self.temperature}")
+            raise InputError(f"the temperature is above 0, not {self.temperature}")
         if self.top_k is not None and self.top_k < 1:
-            raise ValueError(f"top-k is at least 1, not {self.top_k}")
+            raise InputError(f"top-k is at least 1, not {self.top_k}")
 
 
 def sample_search(
@@ -172,13 +172,6 @@ def sample_search(
 
     The random numbers of a sentence depend on its number, the seed and the step only, not on the other sentences of
     the batch.
-
-    Args:
-        models: A model, or the members of an ensemble.
-        source: The sentences (B).
-        sampling: Options of sampling.
-        numbers: Number of each sentence, for the random numbers (B).
-        limits: Minimum and maximum length of a translation, relative to the source length.
 
     Returns:
         One hypothesis per sentence.
@@ -255,10 +248,10 @@ def beam_search(
         prune: Threshold of pruning in nats; None: no pruning.
 
     Raises:
-        ValueError: `num_best` is not between 1 and `size`.
+        InputError: `num_best` is not between 1 and `size`.
     """
     if not 1 <= num_best <= size:
-        raise ValueError(f"{num_best} best of a beam of {size}: give 1 to {size}")
+        raise InputError(f"{num_best} best of a beam of {size}: give 1 to {size}")
     prefixes = prefixes or [[]] * len(source.lengths)
     search = _Search(models, source, size, num_best, penalty, limits, prefixes, prune)
     while len(search.sentences):
@@ -424,7 +417,7 @@ class Search:
         prune: Threshold of pruning in nats, see `beam_search`; None: no pruning.
 
     Raises:
-        ValueError: A value is out of range, or values contradict each other.
+        InputError: A value is out of range, or values contradict each other.
     """
 
     beam_size: int = 1
@@ -439,14 +432,14 @@ class Search:
         self.limits(DEFAULT_LIMITS)
         if not 1 <= self.num_best <= self.beam_size:
             if self.beam_size < 1:
-                raise ValueError(f"beam size {self.beam_size}: give 1 (greedy search) or more")
-            raise ValueError(
+                raise InputError(f"beam size {self.beam_size}: give 1 (greedy search) or more")
+            raise InputError(
                 f"{self.num_best} best of a beam of {self.beam_size}: give 1 to {self.beam_size}"
             )
         if self.prune is not None and not 0 < self.prune < math.inf:
-            raise ValueError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
+            raise InputError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
         if self.sampling is not None and self.beam_size > 1:
-            raise ValueError(f"sampling follows one hypothesis, not a beam of {self.beam_size}")
+            raise InputError(f"sampling follows one hypothesis, not a beam of {self.beam_size}")
 
     def limits(self, of_model: LengthLimits) -> LengthLimits:
         """Return the length limits of this search, given the limits of the model."""
@@ -467,21 +460,10 @@ def search_from_options(
 ) -> Search:
     """Return a search from the options of a command or configuration.
 
-    Args:
-        length_penalty: Name of the length penalty.
-        length_penalty_alpha: Exponent of the length penalty.
-        sampling: Arguments of `Sampling`; None: no sampling.
-        **values: Other arguments of `Search`.
-
-    Raises:
-        InputError: A value is out of range, or values contradict each other.
+    `sampling` has the arguments of `Sampling`; None: no sampling. `values` are other arguments of `Search`.
     """
-    try:
-        penalty = LengthPenalty(length_penalty, length_penalty_alpha)
-        options = None if sampling is None else Sampling(**sampling)
-        return Search(penalty=penalty, sampling=options, **values)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    penalty = LengthPenalty(length_penalty, length_penalty_alpha)
+    return Search(penalty=penalty, sampling=None if sampling is None else Sampling(**sampling), **values)
 
 
 def run_search(
@@ -495,21 +477,15 @@ def run_search(
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of each sentence of a batch, the best first.
 
-    Args:
-        models: A model, or the members of an ensemble.
-        source: The sentences (B).
-        search: Options of the search.
-        numbers: Number of each sentence, see `sample_search`.
-        limits: Length limits of the model.
-        prefixes: Target tokens at the beginning of each translation; None: none.
+    The number of each sentence is that of `sample_search`.
 
     Raises:
-        ValueError: `prefixes` are given for sampling.
+        InputError: `prefixes` are given for sampling.
     """
     limits = search.limits(limits)
     if search.sampling is not None:
         if prefixes is not None:
-            raise ValueError("sampling takes no prefixes")
+            raise InputError("sampling takes no prefixes")
         samples = sample_search(models, source, search.sampling, numbers=numbers, limits=limits)
         return [[hypothesis] for hypothesis in samples]
     if search.beam_size == 1 and prefixes is None:

@@ -11,17 +11,17 @@ import torch
 from seq2seq.common.progress import tracked
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
-from seq2seq.data.languages import target_tag
+from seq2seq.data.languages import require_tags, target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
-from seq2seq.data.words import clean
+from seq2seq.data.words import clean, split_words
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, Search, cut, run_search
 from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
-from seq2seq.evaluation.alignment import argmax_links
+from seq2seq.evaluation.alignment import argmax_links, word_indices
 from seq2seq.models.folder import SavedModel, load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
 
@@ -176,7 +176,8 @@ class Translator:
                 memory.
 
         Raises:
-            InputError: `replace_unk` is set for a model with subwords or without attention.
+            InputError: `replace_unk` is set for a model with subwords or without attention, or a sentence does not name
+                its target language, see `require_tags`.
         """
         if replace_unk and isinstance(self._target_tokenizer, SentencePieceTokenizer):
             raise InputError(
@@ -185,7 +186,9 @@ class Translator:
         if replace_unk and not any(model.decoder.has_attention for model in self._models):
             raise InputError("--replace-unk needs a model with attention")
         sentences = [clean(sentence) for sentence in sentences]
-        if self._to is not None:
+        if self._to is None:
+            require_tags(sentences, self._source_tokenizer.vocabulary, self.target_language)
+        else:
             sentences = [f"{target_tag(self._to)} {each}" if each else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
         starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
@@ -229,7 +232,7 @@ class Translator:
         tokens = self._target_tokenizer.words(hypothesis.ids)
         text = self._target_tokenizer.decode(hypothesis.ids)
         if source and UNKNOWN_ID in hypothesis.ids:
-            words = self._source_tokenizer.tokens(source)[:MAX_TOKENS]
+            words = _words_of_tokens(self._source_tokenizer, source)
             tokens = _with_source_words(tokens, words, hypothesis)
             self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
             text = self._target_tokenizer.text([t for t in tokens if t != END])
@@ -241,6 +244,23 @@ class Translator:
             weights=hypothesis.weights,
             heads=hypothesis.heads,
         )
+
+
+def _words_of_tokens(tokenizer: Tokenizer, sentence: str) -> list[str]:
+    """Return the word of each token of a sentence: the token itself where there are no subwords.
+
+    Raises:
+        InputError: The tokens do not spell the words.
+    """
+    tokens = tokenizer.tokens(sentence)[:MAX_TOKENS]
+    if not tokenizer.has_subwords:
+        return tokens
+    words = split_words(tokenizer.prepared(sentence))
+    try:
+        places = word_indices(tokenizer.tokens(sentence), words)[: len(tokens)]
+    except ValueError as error:
+        raise InputError(f"--replace-unk needs source tokens that spell words: {error}") from error
+    return [token if place is None else words[place] for token, place in zip(tokens, places, strict=True)]
 
 
 def _with_source_words(tokens: list[str], source_words: list[str], hypothesis: Hypothesis) -> list[str]:

@@ -46,9 +46,11 @@ def agreed_weights(
         backward: Attention of a model of the other direction (source words, target words), for r; None: r uses
             `forward`.
     """
-    both = forward, forward if backward is None else [each.T for each in backward]
-    sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*both, strict=True)]
-    ahead, behind = ([_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in both)
+    sides = forward, forward if backward is None else [each.T for each in backward]
+    sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*sides, strict=True)]
+    ahead, behind = (
+        [_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in sides
+    )
     sources = _numbers([x[:s] for (x, _), (_, s) in zip(texts, sizes, strict=True)])
     targets = _numbers([y[:t] for (_, y), (t, _) in zip(texts, sizes, strict=True)])
     many = 1 + max(int(each.max(initial=0)) for each in sources)
@@ -62,15 +64,12 @@ def agreed_weights(
         if found:
             c = SMOOTHING + np.bincount(places, _flat(found))
             of_source, of_target = (c / np.bincount(x, c)[x] for x in (known % many, known // many))
-        found = [
-            _joint(p * of_source[entry], r * of_target[entry])
+        both = [
+            (p * of_source[entry], r * of_target[entry])
             for p, r, entry in zip(ahead, behind, entries, strict=True)
         ]
+        found = [p / p.sum(axis=1, keepdims=True) * r / r.sum(axis=0, keepdims=True) for p, r in both]
     return found
-
-
-def _joint(p: Floats, r: Floats) -> Floats:
-    return p / p.sum(axis=1, keepdims=True) * r / r.sum(axis=0, keepdims=True)
 
 
 def _base(weights: Floats) -> Floats:

@@ -6,7 +6,6 @@ Weights have a row for each target token and a column for each source token. Lin
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
-from enum import Enum
 from itertools import groupby
 from operator import add
 from pathlib import Path
@@ -27,13 +26,6 @@ UNWORDED = frozenset({BEGIN, END, PADDING})
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 """A byte token of SentencePiece, for a character that is not in its vocabulary."""
-
-
-class Symmetrization(Enum):
-    """How to combine the links of a model with those of a model in the other direction."""
-
-    intersection = "intersection"
-    union = "union"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +116,12 @@ def reversed_links(links: Links) -> Links:
     return frozenset((source, target) for target, source in links)
 
 
-def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Links:
-    """Combine the links of both directions (Och and Ney 2003).
+def symmetrized(forward: Links, backward: Links, method: str) -> Links:
+    """Return the intersection, or else the union, of the links of both directions (Och and Ney 2003).
 
-    Args:
-        forward: Links of a model from source to target.
-        backward: Links of a model from target to source, after `reversed_links`.
-        method: Intersection or union.
+    Those of the model from target to source have been swapped by `reversed_links`.
     """
-    return forward & backward if method is Symmetrization.intersection else forward | backward
+    return forward & backward if method == "intersection" else forward | backward
 
 
 def links_between(links: Links, source_words: Words, target_words: Words) -> Links:
@@ -144,11 +133,7 @@ def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) ->
     """Return the links with the minimum AER that `argmax_links` can give.
 
     Every target word gets a sure link if there is one, else a possible one, else a wrong one.
-
-    Args:
-        gold: The gold alignment.
-        source_words: Source words in which a token begins.
-        target_words: Target words in which a token begins.
+    A token begins in each of the words.
     """
     sources = sorted(source_words)
     rows = ([(i, j) for i in sources] for j in target_words if sources)
@@ -300,6 +285,6 @@ def require_within(gold: GoldAlignment, num_source: int, num_target: int, where:
         if source >= num_source or target >= num_target:
             raise InputError(
                 f"{where}: link {source}-{target} is outside the sentence pair of {num_source} and "
-                f"{num_target} words: count words from 0, and split the text as the model does"
+                f"{num_target} words: count words between white space, and letters of Chinese and Japanese, from 0"
             )
     return gold

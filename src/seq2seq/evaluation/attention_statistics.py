@@ -45,11 +45,8 @@ def alarms(metrics: Mapping[str, float], *, is_late: bool = True) -> dict[str, s
 
     Attention on padding is always wrong. Of the others at most the first is reported, and only late in training: at first all
     attention is even.
-
-    Args:
-        metrics: Of `AttentionStatistics.metrics` and `seq2seq.evaluation.faithfulness.effect_statistics`; those that
-            are not there have no alarm.
-        is_late: Whether attention should have formed.
+    Metrics that are not given have no alarm: those of `AttentionStatistics.metrics` and
+    `seq2seq.evaluation.faithfulness.effect_statistics`. Attention should have formed if `is_late`.
     """
     wrong = {
         name: f"{text} ({scalar} {metrics[scalar]:.2f}, alarm {side} {bound})"

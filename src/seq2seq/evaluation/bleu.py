@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.common.progress import warn
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -34,12 +34,12 @@ def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    tokens = _tokens(base_language(language))
+    tokens = _tokens(base_language(language), is_unspaced(language))
     return BLEU(lowercase=lowercase, effective_order=effective_order, **tokens)
 
 
 @cache
-def _tokens(language: str) -> dict[str, Any]:
+def _tokens(language: str, without_spaces: bool) -> dict[str, Any]:
     """Return the arguments of sacreBLEU's BLEU: the language, or a tokenizer."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -50,17 +50,19 @@ def _tokens(language: str) -> dict[str, Any]:
         package = f"sacrebleu[{language}]"
         warn(f"BLEU of {language} counts characters: {package} is missing")
         return CHARACTERS
-    return CHARACTERS if language in UNSPACED and chosen == "13a" else told
+    return CHARACTERS if without_spaces and chosen == "13a" else told
 
 
-def cased_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
-    """Return the cased corpus BLEU, 0 to 100.
+def cased_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, *, lowercase: bool = False
+) -> float:
+    """Return the corpus BLEU, 0 to 100, cased unless the text is lower-cased.
 
     Raises:
         ValueError: There are no translations, or their numbers differ.
     """
     require_pairs(hypotheses, references)
-    return bleu_metric(language).corpus_score(hypotheses, [references]).score
+    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, [references]).score
 
 
 def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:
@@ -81,11 +83,6 @@ def require_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str], language: str) -> NDArray[Any]:
     """Return the statistics of each sentence (sentences, `NUM_STATISTICS`), as sacreBLEU counts them.
-
-    Args:
-        hypotheses: The translations.
-        references: One reference for each.
-        language: Code of their language, see `bleu_metric`.
 
     Raises:
         ValueError: There are none, or their numbers differ.
@@ -122,11 +119,7 @@ def smoothed_sentence_bleu(
 
     p_n is the share of the hypothesis's n-grams that the reference holds, each counted at most as often as
     there; for n > 1 one is added to both counts, so that a sentence without a common n-gram has a score.
-
-    Args:
-        hypothesis: tokens of the translation, of any kind.
-        reference: tokens of the reference.
-        max_order: k.
+    k is `max_order`; tokens may be of any kind.
     """
     if not hypothesis:
         return 0.0

@@ -69,10 +69,7 @@ def effect_statistics(
     tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out. `top1_effect`
     is the median effect of the most attended source token, in nats; near 0, what is attended to does not matter to the prediction (a
     median, since a few effects are very large). What no target token defines is not in the result.
-
-    Args:
-        weights: Attention weights of each sentence (T, S).
-        effects: Of `seq2seq.decoding.interventions.leave_one_out` (T, S).
+    Weights and effects, those of `seq2seq.decoding.interventions.leave_one_out`, are of each sentence (T, S).
     """
     rows = [
         each
@@ -90,8 +87,7 @@ def effect_statistics(
 def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return Kendall's tau of each pair of `AGREEMENTS`, for each token (3, T).
 
-    Args:
-        measures: Attention, gradient and leave-one-out, over the source words (T, W).
+    The measures are attention, gradient and leave-one-out, over the source words (T, W).
     """
     return np.array([
         [kendall_tau(*rows) for rows in zip(*each, strict=True)]
@@ -104,9 +100,7 @@ def faithfulness(
 ) -> dict[str, dict[str, float | None]]:
     """Return means over tokens, by name: of function words, of content words, and of all words.
 
-    Args:
-        probed: The sentences.
-        is_function: Returns whether a word is a function word; None: all words are one group.
+    Without `is_function`, which tells function words, all words are one group.
     """
     words = [word for each in probed for word in each.words]
     rows = np.concatenate([np.concatenate([each.stays, each.rank_correlations]) for each in probed], axis=1)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
-from seq2seq.data.languages import UNSPACED, base_language
+from seq2seq.data.languages import base_language, is_unspaced
+from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
 from seq2seq.evaluation.own_metrics import named_by, own_scores
 
@@ -99,17 +100,9 @@ def _surplus(texts: Texts, others: Texts, language: str, *, least: int) -> float
     return 100 * found / max(sum(own.total() for own in counts[0]), 1)
 
 
-def _omitted(hypotheses: Texts, references: Texts, language: str) -> float:
-    return _surplus(references, hypotheses, language, least=0)
-
-
 def _exact_matches(hypotheses: Texts, references: Texts, _: str) -> float:
     """Return the percentage of translations that equal the reference."""
     return 100 * sum(map(str.__eq__, hypotheses, references)) / len(references)
-
-
-def _lowercase_bleu(hypotheses: Texts, references: Texts, language: str) -> float:
-    return bleu_metric(language, lowercase=True).corpus_score(hypotheses, [references]).score
 
 
 def _moses_bleu(hypotheses: Texts, references: Texts, language: str, *, split_hyphens: bool) -> float:
@@ -127,12 +120,8 @@ def moses_tokens(sentences: Texts, language: str, *, split_hyphens: bool) -> lis
 
     Punctuation is normalized as nmtpytorch prepares Multi30k. Languages without Moses rules use those of
     English.
-
-    Args:
-        sentences: Ordinary text.
-        language: Code of their language.
-        split_hyphens: Make hyphens between words separate tokens. nmtpytorch trains on such tokens, and joins
-            them before scoring.
+    With `split_hyphens`, hyphens between words are tokens: nmtpytorch trains on such tokens, and joins them before
+    scoring.
     """
     normalize, tokenize = _tools(base_language(language))
     return [
@@ -160,7 +149,7 @@ METRICS: dict[str, Metric] = {
     "token_accuracy": Metric("token accuracy", None, is_quick=True),
     "aer": Metric("AER", None, "min", is_quick=True, needs="alignments", logged="val_alignment/aer"),
     "bleu": Metric("BLEU", cased_bleu, is_quick=True),
-    "bleu_lowercase": Metric("BLEU, lower-cased", _lowercase_bleu),
+    "bleu_lowercase": Metric("BLEU, lower-cased", partial(cased_bleu, lowercase=True)),
     "bleu_moses": Metric(
         "BLEU, lower-cased, Moses", partial(_moses_bleu, split_hyphens=True), needs="spaces"
     ),
@@ -171,24 +160,45 @@ METRICS: dict[str, Metric] = {
     "ter": Metric("TER", _ter, "min", needs="spaces"),
     "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
     "repetition": Metric("repeated words", partial(_surplus, least=1), "min"),
-    "omission": Metric("omitted words", _omitted, "min"),
+    "omission": Metric(
+        "omitted words", lambda found, wanted, language: _surplus(wanted, found, language, least=0), "min"
+    ),
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
 """All metrics by name; scores are 0 to 100, but `ter` and `wer` more if there are more edits than words."""
 
 
+def metric_of(metrics: Mapping[str, Any], name: str) -> float:
+    """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
+    split, _, rest = name.partition("/")
+    search, _, score = rest.rpartition("/")
+    found: float | None = metrics.get(split, {}).get(search or "greedy", {}).get(score)
+    if found is None:
+        raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
+    return found
+
+
 def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction | None:
     """Return which values of a logged metric are better; None if that is not known.
 
-    Args:
-        name: Such as ``val/bleu``, ``val/beam/ter``, ``val/bleu_en-de`` or ``val_alignment/precision``.
-        own: The user's metrics by name, which may declare `higher_is_better`.
+    The name is such as ``val/bleu``, ``val/beam/ter``, ``val/bleu_en-de`` or ``val_alignment/precision``; `own` are
+    your metrics by name, which may declare `higher_is_better`.
+
+    Raises:
+        InputError: What a metric declares is neither True nor False.
     """
     split, _, score = name.rpartition("/")
-    if own and (metric := named_by(score, own)) and split != "val_alignment":
-        declared = getattr(own[metric], "higher_is_better", None)
-        declared = getattr(getattr(own[metric], "func", None), "higher_is_better", declared)  # of a partial
-        return None if declared is None else "max" if declared else "min"
+    ours = _direction_of_ours(split, score)
+    metric = named_by(score, own or ()) if split != "val_alignment" else None
+    if metric is None:
+        return ours
+    declared = _declared(metric, (own or {})[metric])
+    # token_accuracy may be ours, or the part `accuracy` of the user's metric `token`
+    return declared if metric == score or ours in (None, declared) else None
+
+
+def _direction_of_ours(split: str, score: str) -> Direction | None:
+    """Return which values of a metric of this program are better."""
     if split == "val_alignment":
         return "min" if score == "aer" else "max" if score in ("precision", "recall") else None
     if split not in ("train", "val", "val/greedy", "val/beam", "test", "test/greedy", "test/beam"):
@@ -198,13 +208,22 @@ def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction |
     return METRICS[score].direction if score in METRICS else None
 
 
+def _declared(name: str, metric: Any) -> Direction | None:
+    """Return what the class or function of a user's metric declares."""
+    declared = getattr(metric, "higher_is_better", None)
+    declared = getattr(getattr(metric, "func", None), "higher_is_better", declared)  # of a partial
+    if declared is None:
+        return None
+    if declared not in (True, False):  # such as a property, which an object has, not its class
+        raise InputError(
+            f"module.metrics.{name}: higher_is_better is {declared!r:.60}; write True or False, as an attribute of the "
+            "class or function"
+        )
+    return "max" if declared else "min"
+
+
 def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:
     """Return BLEU per pair of languages, such as ``bleu_en-de``, and the mean as ``bleu``.
-
-    Args:
-        hypotheses: The translations.
-        references: One reference per translation.
-        languages: Pair of languages of each, such as ``en-de``, or blank.
 
     Returns:
         Scores by name; empty if all `languages` are blank.
@@ -225,16 +244,12 @@ def scores_of(
     only_quick: bool = False,
     others: Mapping[str, Any] | None = None,
     sources: Texts = (),
+    languages: Texts = (),
 ) -> dict[str, float]:
     """Compute the scores of translations that are defined for their language.
 
-    Args:
-        hypotheses: The translations.
-        references: One reference per translation.
-        language: Code of their language.
-        only_quick: Compute only the metrics of every validation.
-        others: Your own metrics by name, see `own_scores`.
-        sources: The sentences that were translated, for `others`.
+    `only_quick`: those of every validation. `others` are your own by name, see `own_scores`, which may need
+    `sources`.
 
     Returns:
         Scores by name.
@@ -244,7 +259,7 @@ def scores_of(
         InputError: One of `others` returns no number.
     """
     require_pairs(hypotheses, references)
-    is_spaced = base_language(language) not in UNSPACED
+    is_spaced = not is_unspaced(language)
     scorers = {
         name: each.score
         for name, each in METRICS.items()
@@ -253,4 +268,5 @@ def scores_of(
         and (is_spaced or each.needs != "spaces")
     }
     scores = {name: float(score(hypotheses, references, language)) for name, score in scorers.items()}
-    return scores | own_scores(others or {}, hypotheses, references, language, sources)
+    scores |= own_scores(others or {}, hypotheses, references, language, sources)
+    return scores | bleu_by_languages(hypotheses, references, languages)

@@ -16,13 +16,8 @@ def own_scores(
 ) -> dict[str, float]:
     """Compute the scores of metrics that are not this program's.
 
-    Args:
-        metrics: By name. A metric of torchmetrics is called with translations and references; anything else with
-            translations, references and the code of the language, and with ``sources=…`` if it has such an argument.
-        hypotheses: The translations.
-        references: One reference per translation.
-        language: Code of their language.
-        sources: The sentences that were translated.
+    A metric of torchmetrics is called with translations and references; anything else with translations, references
+    and the code of the language, and with ``sources=…`` if it has such an argument.
 
     Returns:
         Scores by name; those of a metric with several parts as ``NAME_PART``.

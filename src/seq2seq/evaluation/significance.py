@@ -77,10 +77,7 @@ def statistics_of(
 ) -> NDArray[Any]:
     """Return the statistics of a setting for `compare`, (seeds, sentences, `NUM_STATISTICS`).
 
-    Args:
-        translations: Translations of the test sentences, for each seed.
-        references: References of the test sentences.
-        language: Code of their language.
+    There is a list of translations for each seed.
 
     Raises:
         ValueError: There are no seeds or sentences, or their numbers differ.
@@ -134,10 +131,7 @@ def interval_of(statistics: NDArray[Any], level: float) -> tuple[float, float]:
 
     Quantiles of BLEU on sentences drawn with replacement (Koehn 2004), with a fixed seed. The interval does not
     include the variation between seeds of the training.
-
-    Args:
-        statistics: Statistics of the sentences, from `sentence_statistics`.
-        level: 0.05 for a 95 % interval.
+    The level of a 95 % interval is 0.05.
     """
     drawn = _drawn_scores(statistics[None], LEAST_DRAWS, np.random.default_rng(1), bleu_of)
     low, high = np.quantile(drawn, [level / 2, 1 - level / 2]).tolist()

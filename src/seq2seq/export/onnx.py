@@ -15,7 +15,8 @@ from seq2seq.attention.memory import Memory
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
 from seq2seq.models.folder import load_model_folder
-from seq2seq.models.proof import Steps, prove
+from seq2seq.models.limits import MAX_TOKENS
+from seq2seq.models.proof import LENGTHS, Steps, prove
 from seq2seq.models.seq2seq import Seq2Seq
 
 BOUND = 1e-5
@@ -48,14 +49,14 @@ class _Encoder(nn.Module):
 class _Step(nn.Module):
     """tokens (B,), memory, state -> log-probabilities (B, V), weights (B, S), the mean of the heads, new state."""
 
-    def __init__(self, model: Seq2Seq, memory: Memory) -> None:
+    def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
-        self.model, self.memory = model, memory
+        self.model = model
 
     def forward(
         self, tokens: Tensor, states: Tensor, keys: Tensor, is_token: Tensor, *state: Tensor
     ) -> tuple[Tensor, ...]:
-        memory = Memory(states, keys, is_token, summary=states[:, 0], masks=self.memory.masks)
+        memory = Memory(states, keys, is_token, summary=states[:, 0])
         features, new, weights = self.model.decoder.step(tokens, state, memory)
         logs = self.model.decoder.output(features).log_softmax(dim=-1)
         found = (logs,) if weights is None else (logs, weights.mean(dim=1))
@@ -149,7 +150,11 @@ def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as partial:
         written = _written(model, Path(partial))
-        prove("the graph", model, _Graphs(written).steps_of, BOUND, ADVICE)
+        batches = [
+            *LENGTHS,
+            (MAX_TOKENS, 3),
+        ]  # the longest too: a trace takes the branches of its own lengths
+        prove("the graph", model, _Graphs(written).steps_of, BOUND, ADVICE, batches)
         folder.mkdir(exist_ok=True)
         return [each.replace(folder / each.name) for each in written]
 
@@ -160,8 +165,7 @@ def _written(model: Seq2Seq, folder: Path) -> list[Path]:
     kind = f"{type(model.encoder).__name__} and {type(model.decoder).__name__}"
     source, lengths = torch.tensor([[5, 6, 7, 3], [5, 6, 3, 1], [8, 3, 1, 1]]), torch.tensor([4, 3, 2])
     source = source.clamp(max=model.source_embedding.num_embeddings - 1)
-    memory = model.encode(SourceBatch(source, lengths))
-    encoder, step = _Encoder(model).eval(), _Step(model, memory).eval()
+    encoder, step = _Encoder(model).eval(), _Step(model).eval()
     states, keys, is_token, *state = encoder(source, lengths)
     longer = model.encode(SourceBatch(nn.functional.pad(source, (0, 1), value=1), lengths))
     of_state = [  # the axis of a state whose size is the source length, as of coverage

@@ -4,7 +4,6 @@ The page computes a model by its own JavaScript. So what it holds is run by node
 the rounded model in PyTorch, see `prove`.
 """
 
-import base64
 import json
 import shutil
 import subprocess
@@ -32,11 +31,11 @@ from seq2seq.data.tokenizers import (
 )
 from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
-from seq2seq.models.folder import Matrix, int8_rows, load_model_folder, tied_names
+from seq2seq.models.folder import load_model_folder, tied_names
+from seq2seq.models.int8 import as_json, base64_of
 from seq2seq.models.layers import GRUCell
-from seq2seq.models.proof import Steps, prove
-from tensorboard_attention.page import bundle, page, viewer_modules
-from tensorboard_attention.views import colors
+from seq2seq.models.proof import Steps, prove, require_near
+from tensorboard_attention import bundle, color_scales, html_page, viewer_modules
 
 SCORES = {
     "AdditiveScore": "additive",
@@ -70,19 +69,16 @@ console.log(JSON.stringify(sentences.map(({ ids, tokens }) => {
 def export_page(folder: str | Path, sentence: str) -> str:
     """Return an HTML page with the model of a run folder or a model folder.
 
-    Matrices are rounded by `int8_rows`. Vectors stay in float32.
-
-    Args:
-        folder: Of the run or the model.
-        sentence: The sentence that the page translates when it is opened.
+    Weights are rounded as `seq2seq.models.int8` says.
+    The page translates the sentence when it is opened.
 
     Raises:
         InputError: There is no model, the page does not support it, or it computes something else.
     """
     model = page_model(folder)
-    data = {"model": model, "sentence": sentence, "colors": colors()}
+    data = {"model": model, "sentence": sentence, "colors": color_scales()}
     languages = [model[side]["language"] for side in ("source", "target")]
-    return page(
+    return html_page(
         data,
         title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
         modules=[model_module(), *viewer_modules(), static_file("asking.js")],
@@ -104,6 +100,8 @@ def static_file(name: str) -> str:
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
     saved = load_model_folder(folder)
+    if saved.target_tokenizer.language == "mul":
+        raise InputError("a page translates into one language, and this model into several")
     model, ties = deepcopy(saved.model).double(), tied_names(saved.model)
     parameters: dict[str, Any] = {}
     found = {
@@ -116,8 +114,11 @@ def page_model(folder: str | Path) -> dict[str, Any]:
     }
     for name, tensor in model.state_dict().items():  # `model` becomes the rounded one
         if name not in ties:
-            parameters[name], rounded = _array(tensor)
+            parameters[name], rounded = as_json(tensor)
             tensor.copy_(torch.from_numpy(rounded))
+    require_near(
+        "the page's int8 weights", saved.model.eval(), model.eval(), "train with a lower optimizer.lr"
+    )
     if shutil.which("node") is None:
         print("The page was not compared with the model: that needs node", file=sys.stderr)
     else:
@@ -185,21 +186,6 @@ def _computed(model: Seq2Seq) -> dict[str, Any]:
     }
 
 
-def _array(tensor: Tensor) -> tuple[dict[str, Any], Matrix]:
-    """Return a parameter as a page holds it, and the numbers that it then has."""
-    values = tensor.float().numpy()
-    if values.ndim < 2:
-        return {"shape": values.shape, "numbers": _base64(values), "scales": None}, values
-    numbers, scales = int8_rows(values)
-    held = {"shape": values.shape, "numbers": _base64(numbers), "scales": _base64(scales)}
-    return held, numbers * scales
-
-
-def _base64(values: Matrix) -> str:
-    little = values.astype(values.dtype.newbyteorder("<"), copy=False)
-    return base64.b64encode(little.tobytes()).decode("ascii")
-
-
 def _described(tokenizer: Tokenizer) -> dict[str, Any]:
     kinds = {CharacterTokenizer: "character", WhitespaceTokenizer: "whitespace"}
     scores = ""
@@ -207,7 +193,7 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]  # which protobuf makes
         model.ParseFromString(tokenizer.model.serialized_model_proto())
         kind = tokenizer.model_type
-        scores = _base64(np.array([piece.score for piece in model.pieces], dtype=np.float32))
+        scores = base64_of(np.array([piece.score for piece in model.pieces], dtype=np.float32))
     elif type(tokenizer) is WordTokenizer and tokenizer.arguments.get("rules", "word") != "moses":
         kind = tokenizer.arguments.get("rules", "word")
     elif type(tokenizer) in kinds:

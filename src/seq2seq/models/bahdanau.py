@@ -81,31 +81,31 @@ class BahdanauDecoder(RecurrentDecoder):
             query = torch.cat([query, embedded], dim=-1)
         context, weights, attention_state = self.attention(query, memory, attention_state)
         gates = gates + self.context_gates(context)  # W_x [e(y_{t-1}); c_t] + b_x
-        states = self.stack(gates, states, memory.masks.layers)  # s_t = GRU(…, s_{t-1}), layer by layer
+        states = self.stack(gates, states)  # s_t = GRU(…, s_{t-1}), layer by layer
         return self.stack.top(states), context, weights, (*states, *attention_state)
 
-    def features(self, top: Tensor, context: Tensor, embedded: Tensor, memory: Memory) -> Tensor:
+    def features(self, top: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """Return o_t (N, R) of a step from s_t, c_t and e(y_{t-1}), or (B, T, R) of all steps; after dropout."""
         features = top if self.readout is None else self.readout(top, context, embedded)
-        return self.output_dropout(features, memory.masks.features)
+        return self.output_dropout(features)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
-        embedded = self.embed(tokens, memory)  # (N, E), after dropout
+        embedded = self.embed(tokens)  # (N, E), after dropout
         gates = self.stack.input_gates(embedded)  # W_1 e + b_x (N, G)
         top, context, weights, state = self.recur(embedded, gates, state, memory)
-        return self.features(top, context, embedded, memory), state, weights
+        return self.features(top, context, embedded), state, weights
 
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Compute all steps (teacher forcing), see `Decoder.forward`; a loop over `recur` only, which is faster."""
-        embedded = self.embed(target_input, memory)  # (B, T, E), after dropout
+        embedded = self.embed(target_input)  # (B, T, E), after dropout
         gates = self.stack.input_gates(embedded)  # W_1 e + b_x (B, T, G)
         state, steps = self.initial_state(memory), []  # s_0 of all layers, and the state of the attention
         for step_embedded, step_gates in zip(embedded.unbind(1), gates.unbind(1), strict=True):
             *step, state = self.recur(step_embedded, step_gates, state, memory)
             steps.append(step)
         tops, contexts, weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
-        features = self.features(tops, contexts, embedded, memory)
+        features = self.features(tops, contexts, embedded)
         return masked(features, target_lengths), masked(weights, target_lengths)  # zero on padding

@@ -46,12 +46,12 @@ class ConditionalDecoder(RecurrentDecoder):
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
         (first, *higher), attention_state = state[: len(self.stack)], state[len(self.stack) :]
-        embedded = self.embed(tokens, memory)
+        embedded = self.embed(tokens)
         first = self.token_cell(self.token_cell.input_gates(embedded), first)
         query = self.token_cell.output(first)  # s'_t
         context, weights, attention_state = self.attention(query, memory, attention_state)
-        states = self.stack(self.stack.input_gates(context), (first, *higher), memory.masks.layers)
+        states = self.stack(self.stack.input_gates(context), (first, *higher))
         features = self.stack.top(states)
         if self.readout is not None:
             features = self.readout(features, context, embedded)
-        return self.output_dropout(features, memory.masks.features), (*states, *attention_state), weights
+        return self.output_dropout(features), (*states, *attention_state), weights

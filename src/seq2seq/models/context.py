@@ -44,16 +44,16 @@ class ContextDecoder(RecurrentDecoder):
         """Return a memory with the summary as only state (B, 1, F), and its part of the gates as key (B, 1, G)."""
         summaries = summary.unsqueeze(1)
         keys = self.context_gates(summaries)
-        return Memory(summaries, keys, source_is_token[:, :1], summary, self.masks(states))
+        return Memory(summaries, keys, source_is_token[:, :1], summary)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
         """Compute one step, see `Decoder.step`."""
-        embedded = self.embed(tokens, memory)
+        embedded = self.embed(tokens)
         num_sentences = memory.states.shape[0]
         gates = self.stack.input_gates(embedded).view(num_sentences, -1, self.stack.gates_size) + memory.keys
-        states = self.stack(gates.flatten(0, 1), state, memory.masks.layers)
+        states = self.stack(gates.flatten(0, 1), state)
         features = self.stack.top(states)
         if self.readout is not None:
             features, embedded = (x.view(num_sentences, -1, x.shape[-1]) for x in (features, embedded))
             features = self.readout(features, memory.states, embedded).flatten(0, 1)
-        return self.output_dropout(features, memory.masks.features), states, None
+        return self.output_dropout(features), states, None

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
-from seq2seq.attention.memory import DropoutMasks, Memory, State
-from seq2seq.models.layers import Bridge, Dropout, RecurrentStack, dropouts, output_layer
+from seq2seq.attention.memory import Memory, State
+from seq2seq.models.layers import Bridge, RecurrentStack, dropouts, output_layer
 
 
 class Decoder(nn.Module, ABC):
@@ -41,16 +41,12 @@ class Decoder(nn.Module, ABC):
             summary: Summary of each sentence by the encoder (B, F).
         """
         keys = self.attention.project_keys(states) if self.has_attention else states
-        return Memory(states, keys, source_is_token, summary, self.masks(states))
+        return Memory(states, keys, source_is_token, summary)
 
     def initial_state(self, memory: Memory) -> State:
         """Return the state before the first step: tensors whose first dimension is the sentence (B)."""
         states = self.bridge(memory.summary)
         return (*states, *self.attention.initial_state(memory)) if self.has_attention else states
-
-    def masks(self, like: Tensor) -> DropoutMasks:
-        """Return the masks of variational dropout that a `Memory` keeps; by default none."""
-        return DropoutMasks()
 
     @abstractmethod
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor | None]:
@@ -102,7 +98,6 @@ class RecurrentOptions(TypedDict, total=False):
     dropout: float
     embedding_dropout: float | None
     output_dropout: float | None
-    variational_dropout: bool
     tie_output: bool
 
 
@@ -121,7 +116,6 @@ class RecurrentDecoder(Decoder):
         dropout: Dropout probability between layers, and the default of the next two arguments.
         embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
         output_dropout: Dropout probability of the features; None: `dropout`.
-        variational_dropout: Whether all tokens of a sentence share a dropout mask.
         tie_output: Whether the output layer has the weight of the embedding; R must then equal E.
     """
 
@@ -139,33 +133,20 @@ class RecurrentDecoder(Decoder):
         dropout: float = 0.0,
         embedding_dropout: float | None = None,
         output_dropout: float | None = None,
-        variational_dropout: bool = False,
         tie_output: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
-            (embedding_dropout, dropout, output_dropout), dropout, variational=variational_dropout
+            (embedding_dropout, dropout, output_dropout), dropout
         )
         self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
         self.output = output_layer(feature_size, embedding, tied=tie_output)
 
-    def embed(self, tokens: Tensor, memory: Memory) -> Tensor:
+    def embed(self, tokens: Tensor) -> Tensor:
         """Return the embedded tokens e(y), after dropout: (N, E) of a step, or (B, T, E) of all steps."""
-        return self.embedding_dropout(self.embedding(tokens), memory.masks.embedded)
-
-    def masks(self, like: Tensor) -> DropoutMasks:
-        """Draw masks for the sentences of a tensor (B, …), if dropout is variational."""
-
-        def drawn(dropout: Dropout, size: int) -> Tensor | None:
-            return dropout.mask_like(like.new_empty(len(like), size))
-
-        return DropoutMasks(
-            embedded=drawn(self.embedding_dropout, self.embedding.embedding_dim),
-            layers=tuple(drawn(self.stack.dropout, self.stack.hidden_size) for _ in self.stack.cells[1:]),
-            features=drawn(self.output_dropout, self.output.in_features),
-        )
+        return self.embedding_dropout(self.embedding(tokens))
 
 
 def masked(steps: Tensor, lengths: Tensor | None) -> Tensor:

@@ -3,8 +3,7 @@
 ``config.json`` (the arguments of `build_model`, and how long translations may be), ``model.safetensors``
 (the weights), ``source.json`` and ``target.json`` (the tokenizers), ``*.model`` (SentencePiece).
 
-Weights are in float32, in bfloat16, or as int8: a matrix W is then stored as NAME, integers q from -127 to 127, and
-NAME.int8_scale, a scale s for each row, W = s q; vectors are in float32. A model is float32 when it is loaded.
+Weights are in float32, in bfloat16, or in 8-bit integers, see `seq2seq.models.int8`. A model is float32 when it is loaded.
 
 A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
 """
@@ -19,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -29,29 +27,22 @@ from torch.overrides import TorchFunctionMode
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.shipped import config_of
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json
+from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, read_json, save_proved
 from seq2seq.errors import InputError, NotFinite
 from seq2seq.models.build import STORED, build_model
+from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
-from seq2seq.models.proof import prove, steps_of
+from seq2seq.models.proof import prove, require_near, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
 """Bytes of a config.json at most."""
-SCALE = ".int8_scale"
-
-CLIPPED = np.linspace(1, 0.85, 16, dtype=np.float32)
-"""Shares of the maximum weight of a row; what is above becomes that."""
 
 ROUNDING = {"fp32": 0.0, "bf16": 2**-8, "int8": 0.16}
 """Maximum change of a weight by its format, relative to the weight, for int8 to the maximum of its row."""
-TINY = 1e-35
-"""What may become zero: formats hold numbers near zero with fewer bits."""
 BOUND = 1e-5
 """Maximum difference between a folder and the model with these weights in memory, see `prove`."""
-
-Matrix = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +58,7 @@ class SavedModel:
 def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str = "fp32") -> None:
     """Write a model folder; an older one is replaced when the new one is whole.
 
-    Args:
-        folder: To write.
-        saved: The model with its tokenizers.
-        precision: Of the weights in the file: ``fp32``, ``bf16`` or ``int8``.
+    The precision of the weights in the file is ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
         ValueError: The model was put together by hand: only `build_model` knows how to build it again.
@@ -111,13 +99,15 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
                 f"{name} holds numbers that do not fit into {precision}: choose fp32, or train again"
             )
     folder.mkdir(parents=True)
-    saved.source_tokenizer.save(folder, "source")
-    saved.target_tokenizer.save(folder, "target")
+    save_proved(saved.source_tokenizer, folder, "source")
+    save_proved(saved.target_tokenizer, folder, "target")
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     save_file(stored, folder / "model.safetensors")
     (folder / "model.safetensors").chmod(0o644)
+    exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
+    require_near(f"{precision} weights", exact, model, "choose fp32")
     loaded = load_model_folder(folder, trust_custom_code=True).model  # its classes are in memory already
     advice = "Its classes must compute the same when they are built again from their arguments"
     prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)
@@ -127,15 +117,9 @@ def _in_precision(weights: Mapping[str, Tensor], precision: str) -> dict[str, Te
     """Return weights in float32 as a file holds them; the inverse of `restored` up to rounding."""
     if precision not in ROUNDING:
         raise InputError(f"there is no precision {precision!r} of a file: choose fp32, bf16 or int8")
-    stored = dict(weights)
-    for name, tensor in weights.items():
-        if precision == "bf16":
-            stored[name] = tensor.bfloat16()
-        elif precision == "int8" and tensor.ndim == 2:
-            numbers, scales = int8_rows(tensor.numpy())
-            stored[name] = torch.from_numpy(numbers)
-            stored[f"{name}{SCALE}"] = torch.from_numpy(scales.squeeze(1))
-    return stored
+    if precision == "int8":
+        return {key: part for name, weight in weights.items() for key, part in packed(name, weight).items()}
+    return {name: weight.bfloat16() if precision == "bf16" else weight for name, weight in weights.items()}
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -145,15 +129,9 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         NotFinite: A number is NaN or infinite, or too large for float32.
         InputError: There are integers without scales.
     """
-    weights = {}
-    for name, tensor in stored.items():
-        if name.endswith(SCALE):
-            continue
-        scales = stored.get(f"{name}{SCALE}")
-        if not tensor.is_floating_point() and scales is None:
-            raise InputError(f"{name} is {tensor.dtype} without scales")
-        weights[name] = tensor.float() if scales is None else tensor.float() * scales.float().unsqueeze(1)
-        if not weights[name].isfinite().all():
+    weights = {name: unpacked(name, stored) for name in stored if not name.endswith(SCALE)}
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
             raise NotFinite(f"{name} holds NaN, infinity, or a number too large for float32")
     return weights
 
@@ -253,27 +231,6 @@ class _Uninitialized(TorchFunctionMode):
         if getattr(function, "__module__", None) == "torch.nn.init":
             return args[0] if args else (kwargs or {}).get("tensor")
         return function(*args, **(kwargs or {}))
-
-
-def int8_rows(values: Matrix) -> tuple[Matrix, Matrix]:
-    """Round a matrix to integers q from -127 to 127 and a scale s for each row, W ~ s q.
-
-    s is that of `CLIPPED` max |w| / 127 with the least sum of squared errors of the row.
-
-    Returns:
-        The integers (R, C) as int8, and the scales (R, 1).
-    """
-    greatest = np.abs(values).max(axis=1, keepdims=True)
-    widest = np.where(greatest > TINY, greatest / np.float32(127), np.float32(1))
-    tried = [widest * share for share in CLIPPED]
-
-    def whole(scales: Matrix) -> Matrix:
-        return np.rint(values / scales).clip(-127, 127)
-
-    with np.errstate(over="ignore"):  # the first share of a row whose squares are too large
-        errors = [np.square(whole(scales) * scales - values).sum(axis=1) for scales in tried]
-    scales = np.stack(tried)[np.argmin(errors, axis=0), np.arange(len(values))]
-    return whole(scales).astype(np.int8), scales
 
 
 def load_attending(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:

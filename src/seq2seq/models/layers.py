@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 - its usual name
 
 from seq2seq.attention.memory import State
 
@@ -75,45 +74,9 @@ class LSTMCell(GRUCell):
 CELLS = {"gru": GRUCell, "lstm": LSTMCell}
 
 
-class Dropout(nn.Module):
-    """Dropout: zero elements with probability p in training and scale the others by 1 / (1 - p).
-
-    Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014.
-
-    Args:
-        p: Probability of a zero, 0 <= p < 1.
-        variational: Whether all tokens of a sentence share a mask (Gal and Ghahramani 2016), which `mask_like`
-            draws and the caller passes to `forward`.
-
-    Raises:
-        ValueError: `p` is out of range.
-    """
-
-    def __init__(self, p: float, *, variational: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p < 1:
-            raise ValueError(f"dropout={p}: a probability from 0 to below 1 is needed")
-        self.p, self.variational = p, variational
-
-    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Apply dropout to inputs (B, D) or (B, T, D); `mask` (B, D) is the result of `mask_like`, or None."""
-        if mask is None:
-            return F.dropout(inputs, self.p, self.training)
-        return inputs * (mask if inputs.ndim == mask.ndim else mask.unsqueeze(1)).to(inputs.dtype)
-
-    def mask_like(self, vectors: Tensor) -> Tensor | None:
-        """Draw a mask for all tokens of a sentence, of the shape of `vectors` (B, D); None: tokens have their own."""
-        shared = self.variational and self.training and self.p
-        return F.dropout(torch.ones_like(vectors), self.p) if shared else None
-
-    def over_tokens(self, inputs: Tensor) -> Tensor:
-        """Apply dropout to all tokens of sentences (B, T, D), with a mask that they share if it is variational."""
-        return self(inputs, self.mask_like(inputs[:, 0]))
-
-
-def dropouts(rates: Sequence[float | None], default: float, *, variational: bool) -> list[Dropout]:
-    """Return a `Dropout` for each rate; None is replaced by `default`."""
-    return [Dropout(default if rate is None else rate, variational=variational) for rate in rates]
+def dropouts(rates: Sequence[float | None], default: float) -> list[nn.Dropout]:
+    """Return the dropout of each rate; None is replaced by `default`."""
+    return [nn.Dropout(default if rate is None else rate) for rate in rates]
 
 
 class RecurrentStack(nn.Module):
@@ -131,7 +94,7 @@ class RecurrentStack(nn.Module):
     """
 
     def __init__(
-        self, cell: str, input_size: int, hidden_size: int, num_layers: int, dropout: Dropout
+        self, cell: str, input_size: int, hidden_size: int, num_layers: int, dropout: nn.Dropout
     ) -> None:
         super().__init__()
         if cell not in CELLS:
@@ -149,20 +112,19 @@ class RecurrentStack(nn.Module):
         """Return the input's part of the gates of the lowest cell (…, G), for one step or all steps."""
         return self.cells[0].input_gates(inputs)
 
-    def forward(self, gates: Tensor, states: State, masks: Sequence[Tensor | None]) -> State:
+    def forward(self, gates: Tensor, states: State) -> State:
         """Compute one step.
 
         Args:
             gates: The input's part of the gates of the lowest cell (N, G), see `input_gates`.
             states: States after the previous step, one tensor per cell.
-            masks: Masks of variational dropout, one per cell except the lowest.
 
         Returns:
             The new states, one tensor per cell.
         """
         new_states = [self.cells[0](gates, states[0])]
-        for cell, state, mask in zip(list(self.cells)[1:], states[1:], masks, strict=True):
-            inputs = self.dropout(cell.output(new_states[-1]), mask)
+        for cell, state in zip(list(self.cells)[1:], states[1:], strict=True):
+            inputs = self.dropout(cell.output(new_states[-1]))
             new_states.append(cell(cell.input_gates(inputs), state))
         return tuple(new_states)
 

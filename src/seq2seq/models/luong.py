@@ -57,11 +57,11 @@ class LuongDecoder(RecurrentDecoder):
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
         states, (fed, *attention_state) = state[: len(self.stack)], state[len(self.stack) :]
-        embedded = self.embed(tokens, memory)
+        embedded = self.embed(tokens)
         gates = self.stack.input_gates(torch.cat([embedded, fed.to(embedded.dtype)], dim=-1))
-        states = self.stack(gates, states, memory.masks.layers)
+        states = self.stack(gates, states)
         top = self.stack.top(states)
         context, weights, attention_state = self.attention(top, memory, tuple(attention_state))
         attentional = torch.tanh(self.attentional(torch.cat([context, top.to(context.dtype)], dim=-1)))
-        features = self.output_dropout(attentional, memory.masks.features)
+        features = self.output_dropout(attentional)
         return features, (*states, attentional[:, : self.fed_size], *attention_state), weights

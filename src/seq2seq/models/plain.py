@@ -40,7 +40,7 @@ class PlainDecoder(RecurrentDecoder):
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, None]:
         """Compute one step, see `Decoder.step`."""
-        embedded = self.embed(tokens, memory)
-        states = self.stack(self.stack.input_gates(embedded), state, memory.masks.layers)
+        embedded = self.embed(tokens)
+        states = self.stack(self.stack.input_gates(embedded), state)
         features = self.readout(self.stack.top(states))
-        return self.output_dropout(features, memory.masks.features), states, None
+        return self.output_dropout(features), states, None

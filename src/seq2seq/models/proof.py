@@ -20,6 +20,8 @@ from seq2seq.models.seq2seq import Seq2Seq
 LENGTHS = ((1,), (9, 23, 1, 2, 16))
 """Source lengths of the sentences of each batch, with ``<eos>``."""
 NUM_STEPS = 3
+MOST_MOVED = 0.5
+"""Maximum total variation distance of distributions before and after rounding; of the shipped models it is 0.015."""
 
 Steps = Sequence[Mapping[str, Any]]
 """The numbers of each step by name: ``log_probabilities`` (B, V), ``weights`` (B, S), the mean of the heads, ``new_state_0`` and so on."""
@@ -45,7 +47,12 @@ def steps_of(model: Seq2Seq, source: SourceBatch, tokens: Tensor) -> Steps:
 
 
 def prove(
-    name: str, model: Seq2Seq, run: Callable[[SourceBatch, Tensor], Steps], bound: float, advice: str
+    name: str,
+    model: Seq2Seq,
+    run: Callable[[SourceBatch, Tensor], Steps],
+    bound: float,
+    advice: str,
+    batches: Sequence[Sequence[int]] = LENGTHS,
 ) -> None:
     """Compare an export with its model.
 
@@ -55,48 +62,106 @@ def prove(
         run: Runs the export, with the arguments and the result of `steps_of`. It may leave out numbers.
         bound: Maximum difference of numbers up to 1, and maximum relative difference of larger ones.
         advice: What to do about a difference, for the message.
-
-    A batch that the model itself cannot compute, such as one that is longer than its positions, is left out.
+        batches: Source lengths of the sentences of each batch. Where the model itself cannot compute it, such as one that
+            is longer than its positions, lengths are halved until it can.
 
     Raises:
-        InputError: The export cannot be run, a number differs by more than the bound, or the model cannot be run.
+        InputError: The export cannot be run, a number differs by more than the bound, or the model cannot compute a batch
+            of sentences of several lengths.
     """
-    failed: Exception | None = None
-    num_compared, generator = 0, torch.Generator().manual_seed(0)
-    sizes = (model.source_embedding.num_embeddings, model.decoder.embedding.num_embeddings)
-    for lengths in LENGTHS:
-        shape = len(lengths), max(lengths)
-        ids = torch.randint(min(4, sizes[0] - 1), sizes[0], shape, generator=generator)
-        for row, length in zip(ids, lengths, strict=True):
-            row[length - 1] = END_ID
-            row[length:] = PADDING_ID
-        tokens = torch.randint(0, sizes[1], (NUM_STEPS, shape[0]), generator=generator)
-        tokens[0] = BEGIN_ID
-        source = SourceBatch(ids, torch.tensor(lengths))
-        where = f"{name} with {shape[0]} sentences of {shape[1]} tokens"
-        try:
-            expected = steps_of(model, source, tokens)
-        except Exception as error:  # anything can fail in a part of the user's own
-            failed = error
-            continue
-        num_compared += 1
-        try:
-            found = run(source, tokens)
-        except Exception as error:  # other runtimes raise errors of their own
-            reason = " ".join(f"{error}".split())
+    num_padded, generator = 0, torch.Generator().manual_seed(0)
+    for given in batches:
+        source, tokens, expected = _computed(name, model, given, generator)
+        lengths = source.lengths.tolist()
+        num_padded += len(set(lengths)) > 1
+        where = f"{name} with {len(lengths)} sentences of {max(lengths)} tokens"
+        _compare(where, run, source, tokens, expected, bound, advice)
+    if not num_padded:
+        raise InputError(f"{name} cannot be compared, because the model computes no sentences of two lengths")
+
+
+def require_near(name: str, model: Seq2Seq, rounded: Seq2Seq, advice: str) -> None:
+    """Check that rounded weights give nearly the probabilities of the exact ones.
+
+    One large weight takes the precision of all others in its row.
+
+    Args:
+        name: Of the rounded weights, for messages.
+        model: The model.
+        rounded: The same model with rounded weights.
+        advice: What to do about a difference, for the message.
+
+    Raises:
+        InputError: The total variation distance of two distributions of the next token is above `MOST_MOVED`.
+    """
+    source, tokens, exact = _computed(name, model, LENGTHS[-1], torch.Generator().manual_seed(0))
+    for one, other in zip(exact, steps_of(rounded, source, tokens), strict=True):
+        both = (torch.as_tensor(each["log_probabilities"]).double().exp() for each in (one, other))
+        moved = float(torch.sub(*both).abs().sum(dim=-1).max()) / 2
+        if not moved <= MOST_MOVED:  # nor if it is NaN
             raise InputError(
-                f"{where} cannot be run, so it is not written: {reason:.200}. {advice}"
-            ) from error
-        for number, (step, of_model) in enumerate(zip(found, expected, strict=True)):
-            for part in step.keys() & of_model.keys():
-                off = difference(step[part], of_model[part])
-                if not off <= bound:  # nor if it is NaN
-                    raise InputError(
-                        f"{where} differs from the model, so it is not written: {part} of step {number} by "
-                        f"{off:.1e}, more than {bound:.0e}. {advice}"
-                    )
-    if not num_compared:
-        raise InputError(f"{name} cannot be compared, because the model fails: {failed!s:.200}") from failed
+                f"{name} move the probabilities of a next token by {moved:.2f} in all, more than {MOST_MOVED}: {advice}"
+            )
+
+
+def _computed(
+    name: str, model: Seq2Seq, given: Sequence[int], generator: torch.Generator
+) -> tuple[SourceBatch, Tensor, Steps]:
+    """Return a batch of sentences of some lengths, previous tokens, and what a model computes, see `prove`.
+
+    Raises:
+        InputError: The model fails, whatever the lengths.
+    """
+    sizes = (model.source_embedding.num_embeddings, model.decoder.embedding.num_embeddings)
+    lengths = list(given)
+    while True:
+        source, tokens = _batch(lengths, sizes, generator)
+        try:
+            return source, tokens, steps_of(model, source, tokens)
+        except Exception as error:  # anything can fail in a part of the user's own
+            if max(lengths) == 1:
+                raise InputError(
+                    f"{name} cannot be compared, because the model fails: {error!s:.200}"
+                ) from error
+            lengths = [max(1, length // 2) for length in lengths]
+
+
+def _batch(
+    lengths: Sequence[int], sizes: tuple[int, int], generator: torch.Generator
+) -> tuple[SourceBatch, Tensor]:
+    """Return random source sentences of some lengths, and the previous token of each step (T, B)."""
+    ids = torch.randint(min(4, sizes[0] - 1), sizes[0], (len(lengths), max(lengths)), generator=generator)
+    for row, length in zip(ids, lengths, strict=True):
+        row[length - 1] = END_ID
+        row[length:] = PADDING_ID
+    tokens = torch.randint(0, sizes[1], (NUM_STEPS, len(lengths)), generator=generator)
+    tokens[0] = BEGIN_ID
+    return SourceBatch(ids, torch.tensor(lengths)), tokens
+
+
+def _compare(
+    where: str,
+    run: Callable[[SourceBatch, Tensor], Steps],
+    source: SourceBatch,
+    tokens: Tensor,
+    expected: Steps,
+    bound: float,
+    advice: str,
+) -> None:
+    """Run an export on a batch, and compare its numbers with those expected, see `prove`."""
+    try:
+        found = run(source, tokens)
+    except Exception as error:  # other runtimes raise errors of their own
+        reason = " ".join(f"{error}".split())
+        raise InputError(f"{where} cannot be run, so it is not written: {reason:.200}. {advice}") from error
+    for number, (step, of_model) in enumerate(zip(found, expected, strict=True)):
+        for part in step.keys() & of_model.keys():
+            off = difference(step[part], of_model[part])
+            if not off <= bound:  # nor if it is NaN
+                raise InputError(
+                    f"{where} differs from the model, so it is not written: {part} of step {number} by "
+                    f"{off:.1e}, more than {bound:.0e}. {advice}"
+                )
 
 
 def difference(found: Any, expected: Any) -> float:

@@ -132,7 +132,6 @@ class GRUEncoder(Encoder):
         dropout: Dropout probability between layers, and the default of the next two arguments.
         embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
         output_dropout: Dropout probability of the states; None: `dropout`.
-        variational_dropout: Whether all tokens of a sentence share a dropout mask (Gal and Ghahramani 2016).
     """
 
     recurrent_class: type[nn.GRU] | type[nn.LSTM] = nn.GRU
@@ -147,17 +146,15 @@ class GRUEncoder(Encoder):
         dropout: float = 0.0,
         embedding_dropout: float | None = None,
         output_dropout: float | None = None,
-        variational_dropout: bool = False,
     ) -> None:
         super().__init__()
         self.output_size = hidden_size * (2 if bidirectional else 1)
         states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
         self.summary_size = num_layers * states_of_layer * self.output_size
         self.embedding_dropout, self.dropout, self.output_dropout = dropouts(
-            (embedding_dropout, dropout, output_dropout), dropout, variational=variational_dropout
+            (embedding_dropout, dropout, output_dropout), dropout
         )
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
-        # a module for each layer, because its own dropout between layers has no variational form
         self.layers = nn.ModuleList(
             self.recurrent_class(size, hidden_size, batch_first=True, bidirectional=bidirectional)
             for size in sizes
@@ -168,13 +165,13 @@ class GRUEncoder(Encoder):
         outputs, final_states = embedded, []
         input_dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
         for layer, input_dropout in zip(self.layers, input_dropouts, strict=True):
-            inputs = input_dropout.over_tokens(outputs)
+            inputs = input_dropout(outputs)
             packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
             for state in final if isinstance(final, tuple) else (final,):  # h, or h and c (directions, B, H)
                 final_states.append(state.transpose(0, 1).flatten(1))
-        return self.output_dropout.over_tokens(outputs), torch.cat(final_states, dim=-1)
+        return self.output_dropout(outputs), torch.cat(final_states, dim=-1)
 
 
 class LSTMEncoder(GRUEncoder):

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
-from seq2seq.models.layers import Dropout
 from seq2seq.models.seq2seq import Encoder
 
 
@@ -47,7 +46,7 @@ class TransformerEncoder(Encoder):
             raise ValueError(f"heads={heads} must divide hidden_size={size}")
         self.output_size = self.summary_size = size
         self.project = nn.Linear(input_size, size) if size != input_size else nn.Identity()
-        self.embedding_dropout = Dropout(dropout if embedding_dropout is None else embedding_dropout)
+        self.embedding_dropout = nn.Dropout(dropout if embedding_dropout is None else embedding_dropout)
         layer = nn.TransformerEncoderLayer(
             size, heads, feedforward_size or 4 * size, dropout, batch_first=True, norm_first=True
         )

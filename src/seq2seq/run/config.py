@@ -26,7 +26,7 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of, needed_by
+from seq2seq.common.arguments import arguments_of, flat, needed_by
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
@@ -71,10 +71,7 @@ PASSED = {
 class Settings:
     """The configuration of a run, as it is composed and resolved; nothing writes to it.
 
-    Attributes:
-        config: Read-only.
-        given: Keys that the command line gives, with their values.
-        notes: Lines for the user.
+    `given` has the keys that the command line gives, with their values; `notes` are lines for the user.
     """
 
     config: DictConfig
@@ -193,13 +190,6 @@ def composed(overrides: Sequence[str] = ()) -> Iterator[DictConfig]:
             Singleton.set_state(state)
 
 
-@cache
-def default_config() -> DictConfig:
-    """Return the configuration without overrides."""
-    with composed() as config:
-        return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-
-
 def deletable(overrides: Sequence[str]) -> list[str]:
     """Return overrides in which ``~KEY`` also deletes a key that is null, which Hydra takes for one that is missing.
 
@@ -221,21 +211,8 @@ def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
     return given
 
 
-def flat(node: Any, prefix: str = "") -> dict[str, Any]:
-    """Return nested dictionaries as one with dotted keys."""
-    if isinstance(node, dict):
-        start = f"{prefix}." if prefix else ""
-        return {k: v for key, value in node.items() for k, v in flat(value, f"{start}{key}").items()}
-    return {prefix: node}
-
-
 def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Path) -> Settings:
     """Resolve a composed configuration; `config` stays as it is.
-
-    Args:
-        config: As Hydra composes it.
-        overrides: Those of the command line.
-        run_dir: Folder of the run.
 
     Raises:
         InputError: A value is missing.
@@ -332,9 +309,7 @@ def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
 def check(node: Any, key: str = "") -> None:
     """Check every object against the signature of its class or function.
 
-    Args:
-        node: Part of the configuration; all nodes below it are checked too.
-        key: Its dotted key.
+    All nodes below it are checked, too; `key` is that of the node.
 
     Raises:
         InputError: A target does not exist, takes no such argument or lacks one, or its annotation forbids the
@@ -456,9 +431,15 @@ def _is_one(value: Any, kind: Any) -> bool:
     )  # tensors may be numbers
 
 
+@cache
 def known_keys() -> list[str]:
-    """Return every group and every dotted key of the default configuration."""
+    """Return every group and every dotted key of the default configuration, those of Hydra among them."""
     keys = {path.name for path in CONF.iterdir() if path.is_dir()}
-    for key in flat(OmegaConf.to_container(default_config())):
+    with composed() as config:
+        keys |= {
+            group for group in map(str, config.hydra.runtime.choices) if "/" in group and "@" not in group
+        }
+        listed = [key for key in flat(OmegaConf.to_container(config)) if not key.startswith("hydra.runtime.")]
+    for key in listed:
         keys |= {key[:end] for end, letter in enumerate(key) if letter == "."} | {key}
     return sorted(keys)

@@ -24,15 +24,21 @@ def directions(config: DictConfig) -> dict[str, str]:
     """Return, by key, the direction of every metric that callbacks and schedule compare, and names of checkpoints.
 
     Raises:
-        InputError: A direction is wrong, or not known and not given.
+        InputError: A direction is wrong, or not known and not given; or a checkpoint callback would keep another model
+            than the best, see `_check_times` and `_check_places`.
     """
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     own = own_metrics(config)
     chosen: dict[str, str] = {}
+    trainer = config.trainer
+    at_epoch_ends = (
+        trainer.get("val_check_interval") is None and trainer.get("check_val_every_n_epoch", 1) == 1
+    )
+    _check_places(config)
     for name, node in config.callbacks.items():
         if node:
-            chosen |= _of_callback(f"callbacks.{name}", node, own)
+            chosen |= _of_callback(f"callbacks.{name}", node, own, at_epoch_ends=at_epoch_ends)
     if config.scheduler:
         target = target_of("scheduler", config.scheduler._target_)
         if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
@@ -40,7 +46,9 @@ def directions(config: DictConfig) -> dict[str, str]:
     return chosen
 
 
-def _of_callback(key: str, node: DictConfig, own: Mapping[str, Any]) -> dict[str, str]:
+def _of_callback(
+    key: str, node: DictConfig, own: Mapping[str, Any], *, at_epoch_ends: bool
+) -> dict[str, str]:
     from lightning.pytorch.callbacks import ModelCheckpoint
 
     target = target_of(key, node._target_)
@@ -51,11 +59,71 @@ def _of_callback(key: str, node: DictConfig, own: Mapping[str, Any]) -> dict[str
         chosen = _mode(key, node.get("mode"), monitored, own)
     elif "mode" in node and node.mode is None:
         chosen[f"{key}.mode"] = "min"  # nothing is compared
-    if inspect.isclass(target) and issubclass(target, ModelCheckpoint) and node.get("filename"):
-        several = node.get("save_top_k", 1) not in (0, 1) and not node.get("enable_version_counter", True)
+    if inspect.isclass(target) and issubclass(target, ModelCheckpoint):
+        _check_times(key, node, monitored, at_epoch_ends=at_epoch_ends)
+        several = node.get("filename") and node.get("save_top_k", 1) not in (0, 1)
         if several and "{step}" not in node.filename:
             chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
     return chosen
+
+
+def _check_times(key: str, node: DictConfig, monitored: Any, *, at_epoch_ends: bool) -> None:
+    """Refuse a checkpoint whose model is not the one that its score is of, and one that keeps none.
+
+    Args:
+        key: Of the callback.
+        node: Its arguments.
+        monitored: The metric that it compares.
+        at_epoch_ends: Whether there is one validation an epoch, at its end.
+
+    Raises:
+        InputError: Naming the key to leave out.
+    """
+    if not isinstance(monitored, str):
+        return
+    if node.get("save_top_k", 1) == 0:
+        raise InputError(
+            f"{key}.save_top_k=0 keeps no best model: to export the last one, give {key}.monitor=null"
+        )
+    names = [
+        "every_n_train_steps",
+        "train_time_interval",
+        *([] if at_epoch_ends else ["save_on_train_epoch_end"]),
+    ]
+    wrong = next((name for name in names if node.get(name)), None)
+    if wrong is not None and not monitored.startswith("train/"):
+        raise InputError(
+            f"{key}.{wrong}={node[wrong]}: {monitored} is of the validation before, of another model; leave it out, and "
+            "give trainer.val_check_interval=BATCHES to choose among more models"
+        )
+
+
+def _check_places(config: DictConfig) -> None:
+    """Refuse checkpoint callbacks that write the same file, one over the other.
+
+    Raises:
+        InputError: Naming both and the file.
+    """
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    usual = f"{config.paths.run_dir}/checkpoints"
+    last = (config.callbacks.get("periodic") or {}).get("dirpath", usual)
+    writers = {(last, name): "callbacks.periodic" for name in ("last", "last.next", "last.prev")}
+    for name, node in config.callbacks.items():
+        target = target_of(f"callbacks.{name}", node._target_) if node else None
+        if not (inspect.isclass(target) and issubclass(target, ModelCheckpoint)):
+            continue
+        folder = node.get("dirpath") or usual
+        for key, file in (
+            ("filename", node.get("filename")),
+            ("save_last", "last" if node.get("save_last") else None),
+        ):
+            other = writers.setdefault((folder, file), f"callbacks.{name}") if file else f"callbacks.{name}"
+            if other != f"callbacks.{name}":
+                raise InputError(
+                    f"callbacks.{name}.{key}={node[key]}: {other} writes {folder}/{file}.ckpt, too: give another name or "
+                    f"another callbacks.{name}.dirpath"
+                )
 
 
 def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:
@@ -84,13 +152,8 @@ def checked_direction(
 ) -> str:  # fmt: skip
     """Return the direction of a metric in the words of a key.
 
-    Args:
-        key: Where the direction is given.
-        given: What is given; None: nothing.
-        metric: Its logged name.
-        own: The user's metrics.
-        what: What a message names.
-        words: Lower values are better, higher values are better.
+    `given` is given at `key`; `what` is named by messages; `words` say that lower values are better, and that higher
+    ones are.
 
     Raises:
         InputError: What is given is wrong, or nothing is given and the direction is not known.

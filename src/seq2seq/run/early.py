@@ -9,11 +9,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.arguments import flat
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, flat, objects
+from seq2seq.run.config import CONF, objects
 from seq2seq.run.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"

@@ -12,10 +12,10 @@ from typing import Any
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of
+from seq2seq.common.arguments import arguments_of, flat
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, flat, target_of
+from seq2seq.run.config import CONF, target_of
 from seq2seq.run.sizes import follows, length
 
 MAY_DIFFER = (
@@ -90,9 +90,7 @@ def clear(run_dir: Path) -> None:
 class Earlier:
     """An earlier start of the run in a folder.
 
-    Attributes:
-        run_dir: The folder.
-        values: The configuration with which it ran, by dotted key.
+    `values` is the configuration with which it ran, by dotted key.
     """
 
     run_dir: Path
@@ -213,9 +211,7 @@ def write_text(path: Path, text: str) -> None:
 def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
     """Have the tokenizers saved beside a folder, then replace its files.
 
-    Args:
-        folder: To write.
-        save: Writes the files into a folder.
+    `save` writes them into a folder.
     """
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

@@ -150,9 +150,7 @@ def run_task(task: Callable[[DictConfig], Any], config: DictConfig) -> Any:
 def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> str | None:
     """Return the message for an exception caused by wrong input; None for any other exception.
 
-    Args:
-        error: The exception.
-        overrides: Those that Hydra composed; None: those of the command line.
+    Hydra composed `overrides`; None: those of the command line.
     """
     several = overrides is None and bool({"-m", "--multirun"} & {*sys.argv})
     given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides
@@ -190,7 +188,7 @@ def _instantiation(error: InstantiationException) -> str | None:
 def _missing_choice(error: MissingConfigException) -> str:
     group, _, choice = str(error.missing_cfg_file).rpartition("/")
     parent, _, rest = str(error.missing_cfg_file).partition("/")
-    if (CONF / parent).is_dir() and ("/" in rest or "." in rest):
+    if parent != "hydra" and (CONF / parent).is_dir() and ("/" in rest or "." in rest):
         hint = ": your text is given by data=parallel data.train.source=FILE …, or data=tsv data.file=FILE"
         return f"{parent}={rest}: there is no such choice{hint if parent == 'data' else ''}"
     if not group:
@@ -235,6 +233,8 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
             if each.is_sweep_override():
                 if not several:
                     return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
+            elif re.fullmatch(r"hydra/\w+", key) and not is_known:
+                return _unknown_key(key)
             elif each.is_add() and is_known:
                 return f"{line}: this key exists; write {line.lstrip('+')}"
             elif each.is_delete() and not is_known:
@@ -277,6 +277,7 @@ def hint_for_option(arguments: Sequence[str]) -> str:
         name, _, value = option.lstrip("-").replace("-", "_").partition("=")
         if option.startswith("--") and name not in ("", "config_dir", "config_name", "config_path"):
             keys = [key for key in known_keys() if key.rpartition(".")[2] == name]
+            keys.sort(key=lambda key: (key.startswith("hydra."), key.count(".")))
             if found := OTHER_KEYS.get(name, keys[0] if keys else None):
                 value = value or ("…" if following.startswith("-") else following)
                 meant.append(found if "=" in found else f"{found}={value}")
@@ -292,11 +293,14 @@ def single_line(text: str) -> str:
 def nearest_name(name: str, known: list[str]) -> str | None:
     """Return the key whose last part is most like that of another, or the keys beside it."""
     prefix, _, last = name.rpartition(".")
+    known = [key for key in known if key.startswith("hydra") == name.startswith("hydra")]
     beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{prefix}\.?[^._][^.]*", key)}
     anywhere = {key.rpartition(".")[2]: key for key in sorted(known, key=lambda key: -key.count("."))}
     for keys, cutoff in ((anywhere, 1.0), (beside, 0.6), (anywhere, 0.75)):
         if found := difflib.get_close_matches(last, keys, n=1, cutoff=cutoff):
             return keys[found[0]]
+    if prefix not in ("", *known) and (near := difflib.get_close_matches(prefix, known, n=1)):
+        return f"{near[0]}.{last}"
     few = [*beside.values()][:12] if prefix else []
     return f"one of {', '.join(few)}" if few[1:] else "".join(few) or None
 

@@ -22,10 +22,12 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
+from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
+    Earlier,
     clear,
     earlier_start,
     lock,
@@ -38,7 +40,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import frames_of_user, message_of
 from seq2seq.run.sizes import sizes
-from seq2seq.run.summary import commit_of_program, log_start, logged, metric_of, summary
+from seq2seq.run.summary import commit_of_program, log_start, logged, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -66,9 +68,6 @@ def task(config: DictConfig) -> float | None:
 
 def run(settings: Settings) -> float | None:
     """Train a model, export it and score it; continue or report what the folder already holds.
-
-    Args:
-        settings: Of the run.
 
     Returns:
         The metric that ``metric=…`` names, for sweepers; None on all processes but the first.
@@ -102,7 +101,7 @@ def run(settings: Settings) -> float | None:
             earlier.require_same(settings.config)
         if writes and settings.config.overwrite:
             clear(folder)
-        checkpoint, started = checkpoint_of(settings, folder), time.perf_counter()
+        checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
 
         with process_of(settings, folder if writes else None):
             data = read_data(settings, folder, checkpoint)
@@ -117,7 +116,7 @@ def run(settings: Settings) -> float | None:
             if settings.dry or not trainer.is_global_zero:
                 return None
             with trained_by(settings.config):
-                exported = export(module, trainer, prepared, folder)
+                exported = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
             metrics |= facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
@@ -146,15 +145,20 @@ def end_with_parent() -> None:
         threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
-def checkpoint_of(settings: Settings, folder: Path) -> str | None:
-    """Return the checkpoint to continue from: the one that is given, or the last one of the folder."""
+def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> str | None:
+    """Return the checkpoint to continue from: the one that is given, or the last one of the folder.
+
+    One of another run begins a run; the same command again continues from this run's own.
+    """
     from seq2seq.training.checkpoint import previous
 
-    given = settings.config.ckpt_path
-    last = folder / "checkpoints" / "last.ckpt"
-    if given not in (None, "last"):
-        return str(given)
+    given, last = settings.config.ckpt_path, folder / "checkpoints" / "last.ckpt"
     has_last = not settings.dry and (last.exists() or previous(last).exists())
+    if given not in (None, "last"):
+        is_own = Path(given).resolve().is_relative_to(folder.resolve())
+        has_begun = earlier is not None and earlier.values.get("ckpt_path") == given and not is_own
+        if not (has_last and has_begun):
+            return str(given)
     return str(last) if has_last else None
 
 
@@ -405,17 +409,20 @@ def check_trained(
 
 
 def export(
-    module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path
+    module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path, checkpoint: str | None
 ) -> "SavedModel":
-    """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written."""
+    """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written.
+
+    `checkpoint` is where the training continued from; nothing else holds the mean of its weights if no step was left.
+    """
     from seq2seq.models.folder import SavedModel, save_model_folder
     from seq2seq.training.callbacks import checkpoint_to_keep
-    from seq2seq.training.checkpoint import read_checkpoint
 
     announce("exporting the model")
-    kept = checkpoint_to_keep(trainer, folder / "checkpoints" / "last.ckpt")
-    if kept.is_file():
-        module.load_state_dict(read_checkpoint(kept)["state_dict"])
+    last = dict.fromkeys([str(folder / "checkpoints" / "last.ckpt"), *([checkpoint] if checkpoint else [])])
+    kept = checkpoint_to_keep(trainer, *map(Path, last))
+    if kept is not None:
+        module.load_state_dict(kept["state_dict"])
     model = module.model.eval()
     exported = SavedModel(model, data.source_tokenizer, data.target_tokenizer, module.limits)
     save_model_folder(folder / "model", exported)

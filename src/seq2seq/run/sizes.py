@@ -18,10 +18,7 @@ ENOUGH_STEPS, FEW_PASSES, MANY_PASSES = 2_000, 2.5, 34.0
 def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return values for keys that are null, by key.
 
-    Args:
-        config: Of the run.
-        num_pairs: Training pairs of an epoch.
-        stored: The configuration of an earlier start of this run by dotted key, the values of which are used again.
+    Those of an earlier start of this run, `stored` by dotted key, are used again.
     """
     trainer, chosen = config.trainer, {}
     epochs, steps = length(trainer)
@@ -38,7 +35,8 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
     size = config.data.get("batch_size", 128)
     if size is None and config.data.get("max_tokens") is None:
         size = choose("data.batch_size", batch_size(pairs, epochs, steps, accumulated))
-    num_passes = passes(pairs, epochs, steps, (size or 128) * accumulated)
+    num_passes = min(epochs, steps * (size or 128) * accumulated / pairs)
+    num_passes = MANY_PASSES if num_passes == inf else num_passes  # of a training without a limit
     of_embeddings, of_states = dropouts(max(num_passes, 0.1))
     for side in ("model.encoder", "model.decoder"):
         node = OmegaConf.select(config, side)
@@ -48,9 +46,9 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
                 choose(f"{side}.embedding_dropout", of_embeddings)
     interval = "check_val_every_n_epoch"
     if trainer.get(interval, 1) is None and trainer.get("val_check_interval") is None:
-        choose(
-            f"trainer.{interval}", validation_interval(max(1, round(num_passes)) if steps < inf else epochs)
-        )
+        num_epochs = max(1, round(num_passes)) if steps < inf else epochs
+        every = 1 if num_epochs == inf else max(1, round(num_epochs / 30))  # for about thirty validations
+        choose(f"trainer.{interval}", every)
     return chosen
 
 
@@ -73,22 +71,12 @@ def length(trainer: Mapping[str, Any]) -> tuple[float, float]:
 def batch_size(num_pairs: float, max_epochs: float, max_steps: float, accumulate: int = 1) -> int:
     """Return the largest of 128, 64, 32 and 16 sentences that leaves enough steps.
 
-    Args:
-        num_pairs: Training pairs of a process.
-        max_epochs: Passes over them at most.
-        max_steps: Optimizer steps at most.
-        accumulate: Batches of a step.
+    The pairs are those of a process; `accumulate` batches are a step.
     """
     for size in (128, 64, 32):
         if min(max_epochs * num_pairs / size / accumulate, max_steps) >= ENOUGH_STEPS:
             return size
     return 16
-
-
-def passes(num_pairs: float, max_epochs: float, max_steps: float, pairs_of_step: float) -> float:
-    """Return how often training reads each of so many pairs; for a training without a limit, `MANY_PASSES`."""
-    number = min(max_epochs, max_steps * pairs_of_step / num_pairs)
-    return MANY_PASSES if number == inf else number
 
 
 def dropouts(num_passes: float) -> tuple[float, float]:
@@ -99,8 +87,3 @@ def dropouts(num_passes: float) -> tuple[float, float]:
     """
     share = min(max(0.0, log(num_passes / FEW_PASSES) / log(MANY_PASSES / FEW_PASSES)), 1.0)
     return round(0.1 + 0.2 * share, 2), round(0.1 + 0.4 * share, 2)
-
-
-def validation_interval(num_epochs: float) -> int:
-    """Return the epochs between two validations, for about thirty of them."""
-    return 1 if num_epochs == inf else max(1, round(num_epochs / 30))

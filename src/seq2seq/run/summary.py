@@ -19,21 +19,10 @@ from omegaconf import OmegaConf
 
 from seq2seq import __version__
 from seq2seq.common.progress import LOG
-from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import relative_to_cwd
 
 PACKAGES = "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
-
-
-def metric_of(metrics: dict[str, Any], name: str) -> float:
-    """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
-    split, _, rest = name.partition("/")
-    search, _, score = rest.rpartition("/")
-    found: float | None = metrics.get(split, {}).get(search or "greedy", {}).get(score)
-    if found is None:
-        raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
-    return found
 
 
 @contextmanager

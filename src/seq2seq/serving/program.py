@@ -18,19 +18,17 @@ GRACE = 8
 """Seconds for open requests after SIGTERM; `docker stop` waits for 10."""
 
 
-def application(model: Path, device: str, limits: Limits, *, batch_size: int) -> FastAPI:
+def application(
+    model: Path, device: str, limits: Limits, *, batch_size: int, to: str | None = None
+) -> FastAPI:
     """Return the application that serves a model.
 
-    Args:
-        model: A model folder.
-        device: That the model is on.
-        limits: What the server takes.
-        batch_size: Sentences that are translated together at most.
-
     Raises:
-        InputError: There is no such model or device.
+        InputError: There is no such model, device or language.
     """
-    translator = Translator.load(model, device=device)
+    translator = Translator.load(model, device=device, to=to)
+    if translator.target_language == "mul":
+        raise InputError("this model translates into several languages: choose one with --to")
     try:
         page = export_page(model, next(iter(examples(model)), ""))
     except InputError as error:

@@ -143,10 +143,6 @@ class TranslationQueue:
     A batch has sentences that are searched in the same way. Batches begin in turns with the request that has the least
     work left and with the oldest one: small requests do not wait for large ones, and large ones are not forgotten.
     Between two batches, requests that are answered, or whose time is over, leave the queue.
-
-    Args:
-        translator: The model.
-        batch_size: Sentences of a batch at most.
     """
 
     def __init__(self, translator: Translator, batch_size: int = 32) -> None:
@@ -246,12 +242,7 @@ def make_app(
 ) -> FastAPI:
     """Return the application, for any ASGI server.
 
-    Args:
-        translator: The model.
-        info: What ``/info`` answers beside the limits.
-        page: HTML of ``/``.
-        limits: What the server takes; None: the defaults.
-        batch_size: Sentences that are translated together at most.
+    `info` is what ``/info`` answers beside the limits, `page` the HTML of ``/``.
     """
     limits, figures = limits or Limits(), Figures()
     queue = TranslationQueue(translator, batch_size)

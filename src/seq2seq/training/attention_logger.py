@@ -26,8 +26,7 @@ from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.evaluation.faithfulness import effect_statistics
 from seq2seq.training.callbacks import is_dry
 from seq2seq.training.module import TranslationModule
-from tensorboard_attention import add_attention
-from tensorboard_attention.record import MAX_TOKENS, MAX_WEIGHTS
+from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention
 
 READABLE = 60
 """Maximum number of tokens of a sentence in a heatmap."""

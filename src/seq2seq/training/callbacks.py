@@ -28,7 +28,7 @@ from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
-from seq2seq.training.checkpoint import replace_last
+from seq2seq.training.checkpoint import read_checkpoint, replace_last
 from seq2seq.training.schedules import total_steps
 
 
@@ -190,7 +190,7 @@ class ResumeState(Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Replace the places of checkpoints by those in this run."""
-        own = Path(str(trainer.ckpt_path)).resolve().is_relative_to(Path(trainer.default_root_dir).resolve())
+        own = Path(str(trainer.ckpt_path)).parent.resolve() in own_folders(trainer)
         self._ended_at = checkpoint.get("ended_at") if own else None
         states = checkpoint.get("callbacks", {})
         for each in trainer.checkpoint_callbacks:
@@ -227,13 +227,21 @@ class ResumeState(Callback):
                 pl_module.lr_scheduler_step(config.scheduler, value)
 
 
+def own_folders(trainer: pl.Trainer) -> set[Path]:
+    """Return the folders that the checkpoints of a run are in, which may be behind links or outside of the run's."""
+    found = {Path(trainer.default_root_dir, "checkpoints").resolve()}
+    for each in trainer.checkpoint_callbacks:
+        if isinstance(each, PeriodicCheckpoint):
+            found.add(each.path.parent.resolve())
+        elif isinstance(each, ModelCheckpoint):
+            found.add(Path(str(each.dirpath)).resolve())
+    return found
+
+
 def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
     """Return the state of a `ModelCheckpoint` with the places that its files have now.
 
-    Args:
-        state: As it was saved.
-        folder: Where its files are now.
-        own: Whether the checkpoint is of this run; the best checkpoints of another one are not of this run.
+    The folder is where its files are now. Those of another run, not `own`, are not of this one.
     """
 
     def here(path: str) -> str:
@@ -467,8 +475,15 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
         raise interrupted(signal.SIGTERM)
 
 
-def checkpoint_to_keep(trainer: pl.Trainer, last: Path) -> Path:
-    """Return ``best.ckpt``, the best of the first callback that compares scores; `last` if none has one."""
+def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | None:
+    """Return the checkpoint of the model to keep: ``best.ckpt``, of the first callback that compares scores.
+
+    Without one, that of the last step; None if there is none of it, as without checkpoints: the module has its weights.
+
+    Args:
+        trainer: After `fit`.
+        last: Where the checkpoint of the last step may be.
+    """
     for each in trainer.checkpoint_callbacks:
         found = Path(getattr(each, "best_model_path", ""))
         if getattr(each, "monitor", None) and found.is_file():
@@ -481,8 +496,9 @@ def checkpoint_to_keep(trainer: pl.Trainer, last: Path) -> Path:
                 except OSError:  # a file system without links
                     shutil.copyfile(found, partial)
                 os.replace(partial, best)
-            return best
-    return last
+            return read_checkpoint(best)
+    found_last = (read_checkpoint(path) for path in last if path.is_file())
+    return next((each for each in found_last if each["global_step"] == trainer.global_step), None)
 
 
 class EpochMean(WeightAveraging):

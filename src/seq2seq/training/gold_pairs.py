@@ -14,10 +14,7 @@ from seq2seq.evaluation.alignment import GoldAlignment, word_indices
 class GoldPair:
     """Gold links of a sentence pair, and the word indices of its tokens.
 
-    Attributes:
-        gold: Links between words.
-        source_words: Index of the word of each source token without ``<eos>``, see `word_indices`.
-        target_words: Index of the word of each target token without ``<eos>``.
+    Tokens are those without ``<eos>``, see `word_indices`.
     """
 
     gold: GoldAlignment
@@ -29,11 +26,6 @@ class GoldPairs:
     """The pairs of a split that have gold links, by their index.
 
     Pairs whose tokens do not spell their words are left out, with one warning: no link belongs to such a token.
-
-    Args:
-        split: Encoded sentence pairs.
-        source_tokenizer: The tokenizer of the source.
-        target_tokenizer: The tokenizer of the target.
     """
 
     def __init__(self, split: EncodedSplit, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:

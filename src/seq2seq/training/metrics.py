@@ -15,7 +15,7 @@ from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
-from seq2seq.evaluation.metrics import bleu_by_languages, scores_of
+from seq2seq.evaluation.metrics import scores_of
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums, metrics_of
 
@@ -88,11 +88,7 @@ class SplitSums:
     ) -> dict[str, float]:
         """Return scores by name; empty without batches.
 
-        Args:
-            prefix: Start of the names, ``val`` or ``test``.
-            data: The corpus; None: translations have no scores.
-            split: The name of its split.
-            metrics: Additional scores of translations.
+        Names begin with `prefix`; without `data`, translations have no scores.
         """
         if not self.losses.any():
             return {}
@@ -105,8 +101,11 @@ class SplitSums:
             texts, references = [*found.values()], [pair.target for pair in pairs]
             language = data.target_tokenizer.language
             sources = [pair.source for pair in pairs]
-            scores = scores_of(texts, references, language, only_quick=True, others=metrics, sources=sources)
-            scores |= bleu_by_languages(texts, references, [pair.languages for pair in pairs])
+            languages = [pair.languages for pair in pairs]
+            scores = scores_of(
+                texts, references, language,
+                only_quick=True, others=metrics, sources=sources, languages=languages,
+            )  # fmt: skip
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.attention.num_tokens:
             values |= {f"{prefix}_attention/{k}": value for k, value in self.attention.metrics().items()}

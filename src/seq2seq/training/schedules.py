@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from seq2seq.common.progress import warn
+from seq2seq.errors import InputError
 
 
 def warmup_cosine(
@@ -97,7 +98,11 @@ class Schedule(Callback):
         self._total_steps: int | None = None  # when the training started or was continued
 
     def configuration(self, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, Any]:
-        """Return the schedule in Lightning's form: updated after each step, or after validations (plateau)."""
+        """Return the schedule in Lightning's form: updated after each step, or after validations (plateau).
+
+        Raises:
+            InputError: A plateau schedule lowers the rate while the loss falls.
+        """
         if self._factory is None:
             return {}
         before, self._total_steps = self._total_steps, None
@@ -112,6 +117,10 @@ class Schedule(Callback):
         options = {} if self._total_steps is None else {"total_steps": self._total_steps}
         schedule: Any = self._factory(optimizer, **options)
         if isinstance(schedule, ReduceLROnPlateau):
+            if schedule.mode != "min":  # of a function or class that does not show it in the configuration
+                raise InputError(
+                    "scheduler: it follows val/loss, of which lower values are better: leave out mode=max"
+                )
             frequency = trainer.check_val_every_n_epoch or 1
             when = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
         else:

@@ -63,10 +63,7 @@ class TrainingSums(Callback):
     def end_step(self, norm: Tensor, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, float]:
         """Leave the step out if its loss or gradient is NaN or infinite, and return the values to log, if any.
 
-        Args:
-            norm: L2 norm of the gradient.
-            optimizer: The optimizer that makes the step.
-            trainer: The trainer.
+        `norm` is the L2 norm of the gradient.
 
         Raises:
             TrainingFailed: More than `max_nonfinite_steps` steps were left out.

@@ -1,6 +1,6 @@
 """Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from seq2seq.visualization.fonts import shown
 from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
 
-FORMATS = ".png", ".pdf", ".svg"
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
 CARD = 3.5
@@ -144,17 +144,11 @@ class Panel(NamedTuple):
 def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: int = 150) -> None:
     """Write heatmaps, one above the other, to a file; the suffix chooses the format.
 
-    Args:
-        path: Ends in .png, .pdf or .svg.
-        panels: Each a `Panel`, or a tuple of its parts.
-        dpi: Pixels per inch of a PNG.
+    A panel is a `Panel`, or a tuple of its parts.
 
     Raises:
         ValueError: Another ending, or weights that do not fit, see `draw`.
     """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path}: the ending decides the format: choose one of {', '.join(FORMATS)}")
     drawn = [Panel(*panel) for panel in panels]
     heights = [1.4 + CELL * len(panel.target) for panel in drawn]
     width = max(1.6 + CELL * len(panel.source) for panel in drawn)
@@ -170,4 +164,20 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
             bar.set_label("effect in nats" if is_effect else "weight", fontsize=7)
             bar.ax.tick_params(labelsize=6, length=2)
             bar.outline.set_linewidth(0.3)
-        figure.savefig(path, format=path.suffix[1:].lower(), dpi=dpi)
+        figure.savefig(path, dpi=dpi)
+
+
+def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
+    """Write what was recorded of a sentence, a picture a step; the last one stays for two seconds.
+
+    Records are by step, with `source`, `target` and `mean()`, the weights (target, source).
+    """
+    figure = AttentionFigure()
+    most = max(records.values(), key=lambda record: len(record.target))
+    pictures = []
+    for step, record in records.items():
+        figure.draw(record.mean(), record.source, record.target, title=f"step {step:,}", whole=True)
+        figure.figure.set_size_inches(1.2 + 0.22 * len(most.source), 1.4 + 0.22 * len(most.target))
+        pictures.append(Image.fromarray(figure.pixels()).quantize(64))
+    times = [round(1000 * seconds)] * (len(pictures) - 1) + [2000]
+    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=times, loop=0)

@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from tensorboard_attention.colors import weight_colors
+from tensorboard_attention import weight_colors
 
 WEIGHTS = ListedColormap(weight_colors() / 255, "attention").with_extremes(
     under="#e3e5e8"

@@ -7,12 +7,16 @@
         model(**probe)
 
 `capture` needs PyTorch, `AttentionCapture` Lightning; nothing else needs them, or the program that trained the model.
+The other names are for programs with pages or figures of their own.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tensorboard_attention.page import export_html, show
+from tensorboard_attention.colors import color_scales, weight_colors
+from tensorboard_attention.event_files import read_steps
+from tensorboard_attention.page import Framed, bundle, export_html, html_page, show, viewer_modules
+from tensorboard_attention.record import MAX_TOKENS, MAX_WEIGHTS
 from tensorboard_attention.writer import add_attention, cross_attention, leave_one_out
 
 if TYPE_CHECKING:
@@ -20,14 +24,9 @@ if TYPE_CHECKING:
     from tensorboard_attention.lightning_callback import AttentionCapture
 
 __all__ = [
-    "AttentionCapture",
-    "add_attention",
-    "capture",
-    "cross_attention",
-    "export_html",
-    "leave_one_out",
-    "show",
-]
+    "MAX_TOKENS", "MAX_WEIGHTS", "AttentionCapture", "Framed", "add_attention", "bundle", "capture", "color_scales",
+    "cross_attention", "export_html", "html_page", "leave_one_out", "read_steps", "show", "viewer_modules", "weight_colors",
+]  # fmt: skip
 
 _LATER = {"capture": "capturing", "AttentionCapture": "lightning_callback"}
 """Names that are imported when they are used, and their modules."""

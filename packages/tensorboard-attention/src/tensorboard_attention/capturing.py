@@ -60,9 +60,7 @@ class Layer:
 class Captured:
     """What `capture` has found, in the order in which the layers ran.
 
-    Attributes:
-        layers: Of all kinds.
-        problems: What could not be captured, and why.
+    `problems` says what could not be captured, and why.
     """
 
     layers: list[Layer] = field(default_factory=list)

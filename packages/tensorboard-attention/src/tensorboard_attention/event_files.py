@@ -18,7 +18,7 @@ PAGE_BYTES = 1 << 26
 
 
 def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
-    """Return index and views of a folder of runs, as `page` takes them, with frames of `PAGE_BYTES`.
+    """Return index and views of a folder of runs, as `html_page` takes them, with frames of `PAGE_BYTES`.
 
     Of a run in the folder itself `name` is the name, by default that of the folder.
 
@@ -51,12 +51,6 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
 
 def read_steps(folder: Path, tag: str, *, most: int, most_bytes: int) -> dict[int, AttentionRecord]:
     """Return the records of a tag of a run folder, by step: as many as fit, see `_evenly`.
-
-    Args:
-        folder: of the run.
-        tag: with its kind.
-        most: steps.
-        most_bytes: of all records, as `views.num_bytes` counts them.
 
     Raises:
         ValueError: it has no such tag, or one that cannot be read.

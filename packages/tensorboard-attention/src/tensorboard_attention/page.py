@@ -10,9 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tensorboard_attention.colors import color_scales
 from tensorboard_attention.event_files import PAGE_BYTES, read_log_folder
 from tensorboard_attention.record import encode_record, printable
-from tensorboard_attention.views import colors, frames_of
+from tensorboard_attention.views import frames_of
 from tensorboard_attention.writer import attention_record
 
 MODULES = "data.js", "charts.js", "viewer.js"
@@ -54,7 +55,7 @@ def viewer_modules() -> list[str]:
     return [static_file(name) for name in MODULES]
 
 
-def page(
+def html_page(
     data: Any, *, title: str, modules: Iterable[str] | None = None, start: str = VIEWING, style: str = ""
 ) -> str:
     """Return the viewer with its data as one HTML file, which sends no request.
@@ -92,15 +93,13 @@ def export_html(logdir: str | Path, name: str | None = None) -> str:
         ValueError: The folder holds no attention records.
     """
     folder = Path(logdir)
-    return page(read_log_folder(folder, name=name), title=f"Attention of {folder.resolve().name}")
+    return html_page(read_log_folder(folder, name=name), title=f"Attention of {folder.resolve().name}")
 
 
 class Framed:
     """A page that a notebook shows in a frame, which shares nothing with the notebook.
 
-    Args:
-        page: What `page` returns.
-        height: Of the frame [pixels].
+    Its height is in pixels.
     """
 
     def __init__(self, page: str, *, height: int) -> None:
@@ -124,13 +123,7 @@ def show(
 ) -> Framed:
     """Return what a notebook shows of attention weights; its attribute `page` is the HTML page.
 
-    Args:
-        weights: As `add_attention` takes them.
-        source_tokens: Labels of the columns.
-        target_tokens: Labels of the rows.
-        kind: Name of what is shown.
-        title: Of the page.
-        options: heads, reference, score, bleu, alignment and effect of `add_attention`.
+    Weights, tokens and options are those of `add_attention`.
     """
     record = attention_record(weights, source_tokens, target_tokens, **options)
     tag = {
@@ -142,7 +135,9 @@ def show(
     }
     run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
     view = frames_of("model", "", {0: encode_record(record)}, [0], PAGE_BYTES)
-    content = page({"index": {"runs": [run], "problems": [], **colors()}, "views": [view]}, title=title)
+    content = html_page(
+        {"index": {"runs": [run], "problems": [], **color_scales()}, "views": [view]}, title=title
+    )
     height = 330 + 30 * len(record.target) + 110 * sum(record.maps[:1])  # rows; small maps
     return Framed(content, height=min(900, height))
 

@@ -22,7 +22,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter, TensorDatum
 
-from tensorboard_attention.colors import difference_colors, weight_colors
+from tensorboard_attention.colors import color_scales
 from tensorboard_attention.record import (
     PLUGIN_NAME,
     VERSION,
@@ -75,23 +75,14 @@ def index(provider: DataProvider, context: RequestContext, experiment_id: str = 
             del tags[-1]["version"]
         if tags:
             runs.append({"run": run, "tags": sorted(tags, key=_order)})
-    return {"version": VERSION, "runs": runs, "problems": problems[:MAX_PROBLEMS], **colors()}
-
-
-def colors() -> Json:
-    """Return the scales of weights and of differences, as `index` holds them."""
-    scales = {"colors": weight_colors(), "difference": difference_colors()}
-    return {name: ["#" + bytes(color).hex() for color in scale.tolist()] for name, scale in scales.items()}
+    return {"version": VERSION, "runs": runs, "problems": problems[:MAX_PROBLEMS], **color_scales()}
 
 
 class Records:
     """Reads the records of tags from a data provider, and keeps those of the last few tags.
 
     A provider converts all records of a tag at each request, which takes a quarter of a second for 10,000.
-
-    Args:
-        provider: Of TensorBoard.
-        logdir: The log folder, to look for `restarts` in; empty: they are not looked for.
+    `restarts` are looked for in the log folder, if it is given.
     """
 
     MOST_TAGS = 4
@@ -145,10 +136,7 @@ def current(data: Iterable[TensorDatum], voided: Iterable[tuple[int, float]] = (
 
     As TensorBoard does for scalars and images, a record with a step that is not above those before it removes those
     from that step on.
-
-    Args:
-        data: In the order in which they were written.
-        voided: See `restarts`.
+    The data are in the order in which they were written; `voided` see `restarts`.
     """
     kept: dict[int, bytes] = {}
     for datum in data:
@@ -173,15 +161,7 @@ def view(
 ) -> Json | None:
     """Return the steps of one tag of one run, and the frames of some.
 
-    Args:
-        records: Of the log folder.
-        context: Of the request.
-        run: Its run.
-        tag: Its name.
-        step: Frames nearest to it are returned; None: to the last step.
-        order: Sorts the steps by another order in which frames are chosen.
-        most_bytes: Of all frames; None: `ANSWER_BYTES`.
-        experiment_id: Of the request.
+    Frames are those nearest to `step`, or to the last step; `order` sorts the steps in another way.
 
     Returns:
         None where there is no such tag.
@@ -218,10 +198,7 @@ def decoded(
 ) -> tuple[dict[int, AttentionRecord], dict[int, str]]:
     """Return some records by step, and what is wrong with damaged ones among them.
 
-    Args:
-        records: by step.
-        order: steps whose records are taken while they fit, the first even if it is larger.
-        most_bytes: of all of them as JSON, where none shares tokens with others.
+    They are taken in `order` while they fit into `most_bytes` as JSON, the first even if it is larger.
     """
     chosen: dict[int, AttentionRecord] = {}
     problems: dict[int, str] = {}

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tensorboard_attention.colors import Floats
 from tensorboard_attention.record import (
     MAX_MARKS,
     MAX_REFERENCE_LENGTH,
@@ -38,6 +38,7 @@ from tensorboard_attention.record import (
     quantized_effect,
 )
 
+Floats = npt.NDArray[np.float64]
 Effect = Callable[[np.ndarray], Any]
 """Log-probabilities of the target for parts of the source, see `leave_one_out`."""
 

@@ -1,22 +1,18 @@
 """Which columns of a table are source and target: as the user names them, or by their names, where there is no doubt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import TypeVar
 
+from seq2seq.common.progress import say_once
+from seq2seq.data.languages import language_names, nearest
 from seq2seq.errors import InputError
 
-LANGUAGES = {
-    "ar": "ara arabic", "bg": "bul bulgarian", "cs": "ces cze czech", "da": "dan danish", "de": "deu ger german",
-    "el": "ell gre greek", "en": "eng english", "es": "spa spanish", "et": "est estonian", "fa": "fas per persian",
-    "fi": "fin finnish", "fr": "fra fre french", "he": "heb hebrew", "hi": "hin hindi", "hu": "hun hungarian",
-    "id": "ind indonesian", "it": "ita italian", "ja": "jpn japanese", "ko": "kor korean", "lt": "lit lithuanian",
-    "lv": "lav latvian", "nb": "nob", "nl": "nld dut dutch", "no": "nor norwegian", "pl": "pol polish",
-    "pt": "por portuguese", "ro": "ron rum romanian", "ru": "rus russian", "sk": "slk slo slovak", "sl": "slv slovene",
-    "sv": "swe swedish", "th": "tha thai", "tr": "tur turkish", "uk": "ukr ukrainian", "vi": "vie vietnamese",
-    "zh": "zho chi cmn chinese mandarin",
-}  # fmt: skip
-"""Other names of languages in columns."""
+T = TypeVar("T")
+NUMBER = re.compile(r"(?i)[-+]?([\d.,]*\d(e[-+]?\d+)?|inf|infinity|nan) ?%?")
+"""A number as programs write it; missing ones too."""
 ROLES = {"source", "src"}, {"target", "tgt", "trg"}
 
 Column = str | int | None
@@ -47,11 +43,56 @@ class Columns:
         """Whether the user named the columns."""
         return self.wanted[0] is not None
 
+    @property
+    def labels(self) -> list[frozenset[str]]:
+        """What each of the languages is called."""
+        return [language_names(language) for language in self.languages]
+
+    def side_of(self, language: str) -> int | None:
+        """Return 0 for the name of the source language, 1 for that of the target, None for another one."""
+        plain = [code.casefold().replace("_", "-") for code in (*self.languages, language)]
+        if plain[2] in plain[:2]:  # of two kinds of one language, such as en-US and en-GB
+            return plain.index(plain[2])
+        names = language_names(language)
+        return next((side for side, label in enumerate(self.labels) if names & label), None)
+
+    def refusal(self, path: str, found: Iterable[str]) -> InputError:
+        """Return the error of a file of other languages."""
+        return InputError(
+            f"{path} has {', '.join(found) or 'no languages'}, not {' and '.join(self.languages)}: set "
+            "data.source_language and data.target_language"
+        )
+
+    def both_of(self, path: str, units: Sequence[Mapping[str, T]]) -> list[tuple[T, T]]:
+        """Return source and target of the units of a file that have both; a unit has a value by the code of its language.
+
+        Raises:
+            InputError: No unit has both, or one has two that are as near to a language.
+        """
+        found = dict.fromkeys(code for unit in units for code in unit)
+        codes = [nearest(found, language) for language in self.languages]
+        both = []
+        for unit in units:
+            sides = [[code for code in each if code in unit] for each in codes]
+            for language, side in zip(self.languages, sides, strict=True):
+                if len(side) > 1:
+                    raise InputError(
+                        f"{path} has {' and '.join(side)}, which are both {language}: set data.source_language or "
+                        "data.target_language to one of them"
+                    )
+            if all(sides):
+                both.append((unit[sides[0][0]], unit[sides[1][0]]))
+        if not both:
+            raise self.refusal(path, found)
+        say_once(f"{path}: source is {', '.join(codes[0])}, target {', '.join(codes[1])}")
+        return both
+
     def by_name(self, names: Sequence[str]) -> tuple[int, int] | None:
         """Return the columns that are named for the languages, or source and target; None if that is in doubt."""
         words = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]
-        labels = [language_names(language) for language in self.languages]
-        exact = [[place for place, name in enumerate(names) if name.casefold() in label] for label in labels]
+        labels = self.labels
+        folded = [name.casefold().replace("_", "-") for name in names]
+        exact = [[place for place, name in enumerate(folded) if name in label] for label in labels]
         about = [[place for place, found in enumerate(words) if found & label] for label in labels]
         roles = [[place for place, found in enumerate(words) if found & role] for role in ROLES]
         for sides in (exact, about, roles):
@@ -81,7 +122,7 @@ class Columns:
                     f"{path} has the columns {listed}: set data.source_column and data.target_column to the two that "
                     "are source and target"
                 )
-            print(f"{path}: source is the column {names[found[0]]}, target the column {names[found[1]]}")
+            say_once(f"{path}: source is the column {names[found[0]]}, target the column {names[found[1]]}")
             return found
         places = []
         for key, column in zip(("source_column", "target_column"), self.wanted, strict=True):
@@ -105,7 +146,7 @@ class Columns:
         kinds = [no_text([row[place] for row in rows if place < len(row)]) for place in range(width)]
         numbers = [kind == "numbers" for kind in kinds]
         if width == 4 and numbers == [True, False, True, False]:
-            print(f"{path}: columns 1 and 3 have only numbers: source is column 2, target column 4")
+            say_once(f"{path}: columns 1 and 3 have only numbers: source is column 2, target column 4")
             return 1, 3
         for place, kind in enumerate(kinds[:2]):
             if kind:
@@ -116,22 +157,19 @@ class Columns:
         return 0, 1
 
 
-def language_names(code: str) -> set[str]:
-    """Return what a column of a language is called: its code, without script and region too, and its other names."""
-    base = re.split("[-_]", code.casefold(), maxsplit=1)[0]
-    base = next((two for two, names in LANGUAGES.items() if base in names.split()), base)
-    return {code.casefold(), base, *LANGUAGES.get(base, "").split()}
-
-
 def no_text(cells: Sequence[str]) -> str:
-    """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``one value``; else nothing."""
+    """Return what is in a column that holds no sentences: ``numbers``, ``addresses``, ``identifiers``, ``one value``, ``labels``, or nothing."""
     filled = [cell.strip() for cell in cells if cell.strip()]
-    if filled and all(re.fullmatch(r"[-+]?[\d.,]*\d(e-?\d+)?", cell) for cell in filled):
+    if filled and all(NUMBER.fullmatch(cell) for cell in filled):
         return "numbers"
     if filled and all(re.fullmatch(r"(https?://|www\.)\S+", cell) for cell in filled):
         return "addresses"
+    if len(filled) >= 10 and all(re.fullmatch(r"[!-~]*[0-9][!-~]*", cell) for cell in filled):
+        return "identifiers"
     if len(filled) >= 10 and len(set(filled)) == 1:
         return "one value"
+    if len(filled) >= 100 and len(set(filled)) <= 5 and not any(map(str.isspace, "".join(set(filled)))):
+        return "labels"
     return ""
 
 
@@ -141,7 +179,7 @@ def cell_text(value: object) -> str:
     Raises:
         TypeError: It is a list or an object.
     """
-    if value is None:
+    if value is None or (isinstance(value, float) and isnan(value)):  # as some programs write null
         return ""
     if isinstance(value, str | int | float):
         return str(value)

@@ -1,7 +1,10 @@
 """Translations of programs: the catalogs of gettext, ``.po`` and ``.mo``, by the package polib."""
 
-from seq2seq.common.files import on_disk
-from seq2seq.data.formats.columns import Columns, language_names
+from codecs import BOM_UTF8
+
+from seq2seq.common.progress import say_once
+from seq2seq.data.formats.columns import Columns
+from seq2seq.data.languages import language_names
 from seq2seq.data.text import SentencePair, open_text
 from seq2seq.errors import InputError
 
@@ -21,10 +24,12 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     try:
         with open_text(path) as file:
             content = file.read()
-        binary = content.startswith((b"\xde\x12\x04\x95", b"\x95\x04\x12\xde"))
-        catalog = polib.mofile(on_disk(path)) if binary else polib.pofile(content.decode("utf-8-sig"))
+        if content.startswith((b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")):
+            catalog = polib.mofile(content)
+        else:
+            catalog = polib.pofile(content.removeprefix(BOM_UTF8).decode(polib.detect_encoding(content)))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is damaged or not UTF-8: {error}") from error
+        raise InputError(f"{path} is damaged or not in the charset that it names: {error}") from error
     declared = catalog.metadata.get("Language", "")
     same = [
         not declared or bool(language_names(declared) & language_names(each)) for each in columns.languages
@@ -44,6 +49,6 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     if not pairs:
         raise InputError(f"{path} has no message that is translated")
     of_msgid, of_msgstr = columns.languages if same[1] else columns.languages[::-1]
-    print(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
+    say_once(f"{path}: msgid is read as {of_msgid}, msgstr as {of_msgstr}")
     one_line = [SentencePair(" ".join(pair.source.split()), " ".join(pair.target.split())) for pair in pairs]
     return one_line if same[1] else [pair.reversed() for pair in one_line]

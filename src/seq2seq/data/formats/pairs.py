@@ -10,7 +10,8 @@ from typing import Any
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns
+from seq2seq.data.languages import nearest
 from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
@@ -28,7 +29,7 @@ def kind_of_file(path: str) -> str:
         InputError: It is missing, damaged, or a folder.
     """
     with refusing(path), open_text(path) as file:
-        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])  # type: ignore[attr-defined]  # files are buffered
+        return kinds.kind_of(file.peek(kinds.HEAD)[: kinds.HEAD])
 
 
 def holds_pairs(path: str) -> bool:
@@ -69,10 +70,7 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
 def read_split(key: str, files: Mapping[str, Any], columns: Columns) -> list[SentencePair]:
     """Read a split of two files, one sentence a line, or of one file that holds both languages; none without files.
 
-    Args:
-        key: That of the files in the configuration, for messages.
-        files: ``source`` and ``target``, names or patterns.
-        columns: Of a file that holds both.
+    Names may be patterns; `key` is that of the files in the configuration.
 
     Raises:
         InputError: See `two_files`, `read_parallel` and `read_pairs`.
@@ -118,9 +116,11 @@ def opus_members(path: str, columns: Columns) -> list[str]:
     """Return the files of source and target in a zip archive of OPUS, such as ``Tatoeba.en-fr.en``; none if it is not one."""
     with zipfile.ZipFile(on_disk(path)) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
-    labels = [language_names(language) for language in columns.languages]
-    found = [[name for name in names if language_names(name.rsplit(".", 1)[1]) & label] for label in labels]
-    return [sides[0] for sides in found] if len(found[0]) == len(found[1]) == 1 else []
+    endings = [name.rsplit(".", 1)[1] for name in names]
+    codes = [nearest(endings, language) for language in columns.languages]
+    if any(len(each) != 1 or endings.count(each[0]) > 1 for each in codes):
+        return []
+    return [names[endings.index(each[0])] for each in codes]
 
 
 def read_opus(path: str, members: list[str]) -> list[SentencePair]:

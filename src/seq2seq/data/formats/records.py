@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from seq2seq.common.arguments import flat
 from seq2seq.common.files import on_disk
 from seq2seq.data.formats.columns import Columns, cell_text
 from seq2seq.data.text import SentencePair, open_text
@@ -59,14 +60,6 @@ def read_parquet(path: str, columns: Columns) -> list[SentencePair]:
         table = table.flatten()
     places = columns.choose(path, table.column_names)
     return to_pairs(path, zip(*(table.column(place).to_pylist() for place in places), strict=True))
-
-
-def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the fields of an object, those of objects within it by names with a dot."""
-    found: dict[str, Any] = {}
-    for name, value in record.items():
-        found |= flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
 
 
 def to_pairs(path: str, rows: Iterable[Sequence[Any]]) -> list[SentencePair]:

@@ -4,6 +4,7 @@ import csv
 import re
 from pathlib import Path
 
+from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.text import SentencePair, read_lines, stream_lines
 from seq2seq.errors import InputError
@@ -31,6 +32,8 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         InputError: Rows are damaged, or it is not clear which columns are meant.
     """
     lines = read_lines(path)
+    if re.fullmatch("sep=.", lines[0]):  # a line for Excel, no row
+        del lines[0]
     rows, numbers = split(path, lines, columns)
     if columns.is_header(rows[0]):
         header = [cell.strip() for cell in rows[0]]
@@ -73,7 +76,7 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
                     else f"{path}, line {number}: no {BARS.strip()} between source and target"
                 )
         if mark == "\t" and has_quotes([cell for row in rows[:SAMPLE] for cell in row]):
-            print(f"{path}: cells have the quotes of CSV, which are taken off")
+            say_once(f"{path}: cells have the quotes of CSV, which are taken off")
             return quoted(path, lines, "\t")
         return rows, list(range(1, len(rows) + 1))
     for mark in ",;":

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import IO
 
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
@@ -17,31 +17,22 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     Raises:
         InputError: The file is damaged, or no document has both languages.
     """
-    labels = [language_names(language) for language in columns.languages]
-    pairs, found = [], set()
+    documents = []
     for document in elements(path, "doc"):
-        sides: list[dict[str, str]] = [{}, {}]
+        texts: dict[str, dict[str, str]] = {}
         for text in [*children(document, "src"), *children(document, "ref")]:
-            found.add(language_of(text))
-            for side, label in enumerate(labels):
-                if not sides[side] and language_names(language_of(text)) & label:
-                    sides[side] = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
-        if all(sides):
-            pairs += [SentencePair(text, sides[1].get(number, "")) for number, text in sides[0].items()]
-    if not pairs:
-        raise InputError(
-            f"{path} has {', '.join(sorted(found))}, not {' and '.join(columns.languages)}: set "
-            "data.source_language and data.target_language"
-        )
-    return pairs
+            segments = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
+            texts.setdefault(language_of(text), segments)
+        documents.append(texts)
+    return [
+        SentencePair(text, target.get(number, ""))
+        for source, target in columns.both_of(path, documents)
+        for number, text in source.items()
+    ]
 
 
 def segments(file: IO[bytes], name: str) -> Iterator[bytes]:
     """Yield the segments of the SGML format as lines: entities are resolved, all other text is as it is written.
-
-    Args:
-        file: Of one language.
-        name: Its name, for messages.
 
     Raises:
         InputError: A segment has no end.

@@ -1,9 +1,12 @@
 """XLIFF 1 and 2, the exchange format of localization."""
 
-from seq2seq.data.formats.columns import Columns, language_names
+from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, name_of, text_of
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
+
+UNTRANSLATED = {"new", "needs-translation", "initial"}
+"""States in which a target is a copy of the source, or a guess."""
 
 
 def read(path: str, columns: Columns) -> list[SentencePair]:
@@ -13,7 +16,6 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         InputError: The file is damaged, or of other languages.
     """
     pairs: list[SentencePair] = []
-    labels = [language_names(language) for language in columns.languages]
     turned = None
     for unit in elements(path, "trans-unit", "segment"):
         if turned is None:
@@ -23,15 +25,13 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
                 top.get("source-language") or root.get("srcLang") or "",
                 top.get("target-language") or root.get("trgLang") or columns.languages[1],
             ]
-            same = [[bool(language_names(each) & label) for each in declared] for label in labels]
-            turned = same[0][1] and same[1][0]
-            if not turned and not (same[0][0] and same[1][1]):
-                raise InputError(
-                    f"{path} has {' and '.join(declared)}, not {' and '.join(columns.languages)}: set "
-                    "data.source_language and data.target_language"
-                )
-        sides = (children(unit, name) for name in ("source", "target"))
-        source, target = (text_of(each[0]) if each else "" for each in sides)
+            sides = [columns.side_of(each) for each in declared]
+            if sorted(map(str, sides)) != ["0", "1"]:
+                raise columns.refusal(path, declared)
+            turned = sides == [1, 0]
+        source, target = ("".join(map(text_of, children(unit, name)[:1])) for name in ("source", "target"))
+        states = {each.get("state") for each in [unit, *children(unit, "target")]}
+        target = "" if states & UNTRANSLATED else target
         pair = SentencePair(source, target)
         pairs.append(pair.reversed() if turned else pair)
     if not pairs:

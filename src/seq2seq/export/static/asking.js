@@ -49,7 +49,7 @@ class AskPanel {
     this.act = act;
     this.title = make("h2", {});
     this.likely = make("ol", { class: "likely" });
-    this.typed = make("input", { type: "text", placeholder: "another word", "aria-label": "another word", autocomplete: "off" });
+    this.typed = make("input", { type: "text", placeholder: "another word", "aria-label": "another word", autocomplete: "off", dir: "auto" });
     const form = make("form", { onsubmit: (event) => this.submit(event) }, this.typed, make("button", { type: "submit" }, "use this word"));
     this.places = make("ol", { class: "places" });
     this.even = make("button", { type: "button", onclick: () => act.weights(even(this.question.made.weights)) }, "uniform weights");
@@ -271,7 +271,7 @@ export class TranslatingPage {
 
   build(root) {
     const { model } = this.data;
-    this.line = make("textarea", { rows: 2, "aria-label": "sentence to translate", placeholder: "Type a sentence", spellcheck: "false", lang: model.source.language, oninput: () => this.type(this.line.value) });
+    this.line = make("textarea", { rows: 2, "aria-label": "sentence to translate", placeholder: "Type a sentence", spellcheck: "false", lang: model.source.language, dir: "auto", oninput: () => this.type(this.line.value) });
     this.said = make("output", { class: "said", lang: model.target.language, dir: "auto" });
     this.words = make("div", { class: "words", role: "group", "aria-label": "words of the translation" });
     this.warning = make("p", { class: "message", role: "status", hidden: true });
@@ -389,6 +389,7 @@ export class TranslatingPage {
     this.page.onTranslated?.(this.question.translation.source);
     this.penalty.node.hidden = kind === "greedy";
     this.said.textContent = this.question.translation.text;
+    this.words.dir = getComputedStyle(this.said).direction; // words of Arabic follow each other to the left
     this.showWords(row, run === ASKED);
     this.showAlone(run === ASKED, kind);
     this.panel.show(row === null ? null : this.question);
@@ -413,10 +414,10 @@ export class TranslatingPage {
     const words = path.map(({ score, parent }, place) => {
       const probability = Math.exp(score - parent.score);
       const attributes = { class: isSet(place) ? "word set" : "word", "aria-pressed": String(place === row), title: `probability ${formatNumber(probability, 4)}: click to change` };
-      return make("button", { type: "button", ...attributes, onclick: () => this.choose(place === row ? null : place) }, tokenText(target[place]), make("small", {}, `${Math.round(100 * probability)} %`));
+      return make("button", { type: "button", ...attributes, onclick: () => this.choose(place === row ? null : place) }, tokenText(target[place]), make("small", { dir: "ltr" }, `${Math.round(100 * probability)} %`));
     });
     const held = [...this.words.children].indexOf(document.activeElement);
-    const hint = row === null ? make("span", { class: "hint" }, "Click a word to change it or its attention.") : null;
+    const hint = row === null ? make("span", { class: "hint", dir: "ltr" }, "Click a word to change it or its attention.") : null;
     this.words.replaceChildren(...[...words, hint].filter(Boolean));
     words[held]?.focus();
   }

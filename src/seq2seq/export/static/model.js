@@ -21,8 +21,8 @@ function floatsOf(base64) {
 
 const ABREAST = 4; // rows of a product that are summed beside each other: they share what is read
 
-// A vector, or a matrix whose rows are whole numbers -127..127 times a scale of the row. Rows of zeros
-// fill up the last rows abreast.
+// A vector, or a matrix in the format of seq2seq.models.int8: whole numbers -127..127 times a scale of the row.
+// Rows of zeros fill up the last rows abreast.
 function arrayOf({ shape, numbers, scales }) {
   if (scales === null) return floatsOf(numbers);
   const whole = new Int8Array(bytesOf(numbers).buffer);
@@ -302,7 +302,7 @@ function pathOf(node) {
 
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
 const SPACES = new RegExp(`${SPACE}+`, "gu");
-const INVISIBLE = /[\0-\x08\x0e-\x1b\x7f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/gu;
+const INVISIBLE = /[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ufeff\uffa0\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}]/gu;
 
 const splitSpaces = (text) => text.split(SPACES).filter(Boolean);
 
@@ -312,7 +312,8 @@ const clean = (text) => splitSpaces(text.replace(INVISIBLE, "")).join(" ");
 const lowered = (text, dotless) => (dotless ? text.replaceAll("I", "ı") : text).replaceAll("İ", "i").toLowerCase();
 
 const UNSPACED_LETTER = String.raw`(?=[\p{L}\p{Nl}])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\uff70]`;
-const LETTER = String.raw`(?:(?!${UNSPACED_LETTER})[\p{L}\p{N}\p{M}_\u200c\u200d])`;
+const LETTER = String.raw`(?:(?!${UNSPACED_LETTER})[\p{L}\p{N}\p{M}_\u200c\u200d՛՜՞])`;
+const WITHIN = String.raw`[\-\/&·‘־׳״]|(?<=\p{N})[.,:’'٫٬](?=\p{N})|(?<=\p{L})[:*](?=\p{Ll})|(?<=\p{Script=Hebrew})"(?=\p{Script=Hebrew})`;
 const NO_LETTER = `(?!${LETTER})`;
 const PATH_END = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]`;
 const PATH = String.raw`[^\s<>"«»“”„\u3000-\u303f\uff00-\uffef]*${PATH_END}`;
@@ -320,11 +321,11 @@ const START = String.raw`(?<![^\s(\[])`;
 const MODIFIERS = String.raw`[\p{M}\u200c\u{1f3fb}-\u{1f3ff}\u{e0020}-\u{e007f}]*`;
 const KINDS = [
   String.raw`(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.\-]*:\/\/|[wW]{3}\.)${PATH}`,
-  String.raw`${LETTER}(?:[.+\-]?${LETTER})*@${LETTER}(?:[.\-]?${LETTER})*\.${LETTER}+`,
-  String.raw`(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
+  String.raw`(?<!${LETTER}[+.\-]?)${LETTER}(?:[.+\-]?${LETTER})*@${LETTER}(?:[.\-]?${LETTER})*\.${LETTER}+`,
+  String.raw`(?<!${LETTER}[.\-]?)(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
   String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
-  String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:[\-\/&]|(?<=\p{N})[.,:’'](?=\p{N}))${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’]|-(?!\S))?`,
+  String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:${WITHIN})${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’׳]|-(?!\S))?`,
   String.raw`${UNSPACED_LETTER}[\p{M}\u200c\u200d\uff9e\uff9f]*`,
   String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
 ];
@@ -335,12 +336,12 @@ const QUOTES = { '"': '"', "„": "“”", "“": "”" };
 const OTHER_QUOTES = { de: { "»": "«", "›": "‹" }, da: { "»": "«", "›": "‹" }, sv: { "”": "”", "»": "»" }, fi: { "”": "”", "»": "»" } };
 const GLUE = "\0";
 const THEN = '(?=[ "“”«»‹›]|$)';
-const CLOSING = new RegExp(String.raw` ([.,;:!?…)\]}%»›”।॥،؛؟۔։።៕។၊။།])${THEN}`, "gu");
+const CLOSING = new RegExp(String.raw` ([.,;:!?…)\]}%»›”।॥،؛؟۔։՝፣-፧።៕។၊။།])${THEN}`, "gu");
 const FRENCH_CLOSING = new RegExp(String.raw` ([.,…)\]}%›”])${THEN}`, "gu");
 const OPENING = /(?<=^| )([([{«‹¿¡'‘‚]) /gu;
 const FRENCH_OPENING = /(?<=^| )([([{‹'‘‚]) /gu;
 const CURRENCY = /(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})/gu;
-const WIDE = / ?([\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
+const WIDE = / ?([\u0f0b\u0f0c\u1361\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
 const WIDE_QUOTES = / ?([“”‘’…—]) ?/gu;
 const LETTER_GAP = new RegExp(String.raw`(?<=${UNSPACED_LETTER}[\p{M}\uff9e\uff9f]*) (?=${UNSPACED_LETTER})`, "gu");
 const NUMBER_GAP = new RegExp(

@@ -10,6 +10,9 @@ from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.gold_pairs import GoldPairs
 
+MOST_TRIED = 1000
+"""Pairs with links, of which the tokens of one at least must spell its words."""
+
 
 class GuidedAlignment:
     """Loss of attention weights against gold links.
@@ -35,14 +38,20 @@ class GuidedAlignment:
         """Return the loss of a model with attention on the training pairs of a corpus.
 
         Raises:
-            InputError: The model has no attention, or no pair has links; None, without a `TranslationDataModule`, has
-                none.
+            InputError: The model has no attention, no pair has links, or the tokens spell the words of none; None,
+                without a `TranslationDataModule`, has none.
         """
         if not model.decoder.has_attention:
             raise InputError("module.guided_alignment_weight needs a decoder with attention")
-        if data is None or not any(pair.alignment for pair in data.train.pairs):
+        linked = [] if data is None else [n for n, pair in enumerate(data.train.pairs) if pair.alignment]
+        if data is None or not linked:
             raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
-        return cls(GoldPairs.of(data, "train"))
+        pairs = GoldPairs.of(data, "train")
+        if not any(map(pairs.get, linked[:MOST_TRIED])):
+            raise InputError(
+                "module.guided_alignment_weight needs tokens that spell the words: choose another data.tokenizer"
+            )
+        return cls(pairs)
 
     def loss(self, weights: Tensor, batch: Batch) -> Tensor:
         """Return the sum over a batch with attention weights (B, T, S).

@@ -123,11 +123,7 @@ def sample_translations(
 ) -> list[list[tuple[int, ...]]]:
     """Sample translations from p(u | x), without dropout.
 
-    Args:
-        model: The model.
-        batch: The source sentences (B).
-        num_samples: Number of samples per sentence.
-        max_lengths: Maximum number of tokens of a translation (B,); samples without ``<eos>`` are discarded.
+    Samples without ``<eos>`` among the first `max_lengths` tokens (B,) are discarded.
 
     Returns:
         Token ids of the samples of each sentence, ending with ``<eos>``.

@@ -42,8 +42,7 @@ from hydra.utils import instantiate
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
 from hydra_plugins.hydra_optuna_racing_sweeper._racing import next_settings, verdict
-from hydra_plugins.hydra_subprocess_launcher._files import locked, print_table, write_results
-from hydra_plugins.hydra_subprocess_launcher._reports import ended_early
+from hydra_plugins.hydra_subprocess_launcher import ended_early, locked, print_table, write_results
 
 
 @dataclass

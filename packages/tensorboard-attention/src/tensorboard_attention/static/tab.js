@@ -29,7 +29,7 @@ function styled(name) {
 class Tab {
   constructor(root, source, host) {
     Object.assign(this, { root, source });
-    this.field = make("input", { type: "text", "aria-label": "sentence for the model of this run", placeholder: "Type a sentence for the model of this run", spellcheck: "false" });
+    this.field = make("input", { type: "text", dir: "auto", "aria-label": "sentence for the model of this run", placeholder: "Type a sentence for the model of this run", spellcheck: "false" });
     const onsubmit = (event) => {
       event.preventDefault();
       this.ask();

@@ -16,9 +16,9 @@ from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
+from tests.export.test_translating_page import TRANSLATE
+from tests.export.translating import in_node, matrix_of
 from tests.small import ALIGNMENTS, DECODERS, SCORES, built_in_pairs, model_of, tokenizers_of
-from tests.tensorboard_attention.test_translating_page import TRANSLATE
-from tests.tensorboard_attention.translating import in_node, matrix_of
 
 EACH = f"""
 return given.models.map(({{ model, sentences, searches }}) => {{
@@ -40,7 +40,7 @@ def description(draw):
         "embedding_size": draw.choice([2, 5, 6]), "encoder_hidden_size": encoder_size, "decoder_hidden_size": size,
         "num_layers": layers, "encoder_layers": draw.randint(1, 3), "bidirectional": bidirectional, "tie": tie,
         "initial_state": draw.choice(["linear", "zeros"]), "dropout": draw.choice([0.0, 0.5]),
-        "variational_dropout": draw.random() < 0.3, "attention_size": draw.choice([1, 5]),
+        "attention_size": draw.choice([1, 5]),
         "attention_dropout": draw.choice([0.0, 0.5]), "score": draw.choice([*SCORES]),
         "query_with_embedding": draw.random() < 0.4, "seed": draw.randrange(2**31),
     }  # fmt: skip

@@ -298,7 +298,7 @@ def ids_and_mask(length):
     return torch.randint(2, 30, (B, length)) * is_token, is_token.long()
 
 
-SEQ2SEQ = {
+ENCODER_DECODER = {
     "d_model": D, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": H,
     "decoder_attention_heads": H, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "decoder_start_token_id": 1,
 }  # fmt: skip
@@ -313,7 +313,7 @@ def huggingface(name):
     small = {"hidden_size": D, "num_hidden_layers": 2, "num_attention_heads": H, "intermediate_size": 32}
     get = partial(getattr, transformers)
     if name == "Marian":
-        sizes = SEQ2SEQ | {"max_position_embeddings": 16, "forced_eos_token_id": 1}
+        sizes = ENCODER_DECODER | {"max_position_embeddings": 16, "forced_eos_token_id": 1}
         return *both_of(get("MarianMTModel"), get("MarianConfig"), **sizes), two
     if name == "T5":
         sizes = {
@@ -326,7 +326,7 @@ def huggingface(name):
         }
         return *both_of(get("T5ForConditionalGeneration"), get("T5Config"), **sizes), two
     if name == "Whisper":
-        sizes = SEQ2SEQ | {"num_mel_bins": 4, "max_source_positions": 12, "max_target_positions": 16}
+        sizes = ENCODER_DECODER | {"num_mel_bins": 4, "max_source_positions": 12, "max_target_positions": 16}
         call = {"input_features": torch.randn(B, 4, 24), "decoder_input_ids": two["decoder_input_ids"]}
         return *both_of(get("WhisperForConditionalGeneration"), get("WhisperConfig"), **sizes), call
     if name == "BERT":

@@ -1,4 +1,4 @@
-"""TensorBoard's two ways to read event files, as it uses them itself."""
+"""TensorBoard's own application, with either of its readers of event files, as it uses them itself."""
 
 import time
 from contextlib import contextmanager
@@ -6,18 +6,37 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from tempfile import TemporaryDirectory
 
+import pytest
+from tensorboard.backend.application import TensorBoardWSGIApp
 from tensorboard.backend.event_processing.data_ingester import LocalDataIngester
 from tensorboard.context import RequestContext
 from tensorboard.data.server_ingester import ExistingServerDataIngester, get_server_binary
 from tensorboard.plugins.core.core_plugin import CorePluginLoader
 from tensorboard.program import TensorBoard
 from tensorboard.util.grpc_util import ChannelCredsType
+from werkzeug.test import Client
 
 from tensorboard_attention.plugin import AttentionLoader
 
 CONTEXT = RequestContext()
 LOADERS = ("slow", "fast")
 PLUGINS = [CorePluginLoader(), AttentionLoader()]
+
+
+@pytest.fixture(scope="module", params=LOADERS)
+def serve(request):
+    """Starts TensorBoard's own application on a log folder."""
+    providers = []
+
+    def start(folder, *arguments):
+        flags = flags_of(folder, *arguments)
+        manager = provider_of(request.param, flags)
+        providers.append(manager)
+        return Client(TensorBoardWSGIApp(flags, PLUGINS, manager.__enter__()))
+
+    yield start
+    for manager in providers:
+        manager.__exit__(None, None, None)
 
 
 def flags_of(folder, *arguments):

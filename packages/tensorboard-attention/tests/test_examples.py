@@ -4,12 +4,15 @@ import base64
 import re
 import warnings
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from packages.programs import fork
 from tensorboard_attention.event_files import read_log_folder
-from tests.conftest import ROOT
+
+ROOT = Path(__file__).parents[3]
 
 
 def views_of(folder):
@@ -17,12 +20,14 @@ def views_of(folder):
 
 
 @pytest.fixture
-def run(program, tmp_path):
+def run(tmp_path):
     def start(name):
         quiet = partial(warnings.simplefilter, "ignore")
-        program(
-            "--logdir", tmp_path, script=f"examples/{name}", cwd=tmp_path, prepare=quiet, check=0, timeout=300
+        script, output = ROOT / "examples" / name, tmp_path / "said.txt"
+        program = fork(
+            script, ["--logdir", tmp_path], output, cwd=tmp_path, prepare=quiet, OMP_NUM_THREADS="1"
         )
+        assert program.wait(300) == 0, program.text
         return views_of(tmp_path)
 
     return start

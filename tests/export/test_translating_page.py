@@ -14,22 +14,14 @@ from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
 from seq2seq.export import translating_page
-from seq2seq.export.translating_page import export_page
+from seq2seq.export.translating_page import export_page, static_file
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
-from tensorboard_attention.page import bundle
+from tensorboard_attention.page import bundle, viewer_modules
 from tests.data.test_words import SPELLINGS, WRITTEN
+from tests.export.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of, tree_of
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
-from tests.tensorboard_attention.translating import (
-    assert_same,
-    data_of,
-    in_node,
-    matrix_of,
-    rounded,
-    steps_of,
-    tree_of,
-)
 
 COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
@@ -342,3 +334,15 @@ def test_a_thousand_sentences_of_the_default_model():
         expected = translator.translate(sentences, search=search_from_options(**options))
         pairs = zip(found, expected, strict=True)
         assert sum(each["target"] == list(other.target_tokens) for [each], other in pairs) >= least
+
+
+def test_the_modules_of_the_page_fit_behind_the_viewer_and_parse_no_text_as_markup():
+    own = [static_file(name) for name in ("model.js", "asking.js")]
+    script = bundle([own[0], *viewer_modules(), own[1]])
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|const|class|let) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names)), "two modules declare the same name"
+    for module in own:
+        assert not re.search(
+            r"(inner|outer)HTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function", module
+        )

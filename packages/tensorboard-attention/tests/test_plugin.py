@@ -18,13 +18,12 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tensorboard_attention import event_files, views
 from tensorboard_attention import export_html as export_run
-from tensorboard_attention.colors import difference_colors, oklab
+from tensorboard_attention.colors import difference_colors, weight_colors
 from tensorboard_attention.event_files import read_log_folder
-from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, page, static_file, viewer_modules
+from tensorboard_attention.page import MODULES, STATIC_FILES, bundle, html_page, static_file, viewer_modules
 from tensorboard_attention.plugin import AttentionLoader
 from tensorboard_attention.record import AttentionRecord, encode_record, quantized
 from tensorboard_attention.writer import add_attention
-from tests.tensorboard_attention.loaders import CONTEXT, flags_of, provider_of
 
 NUM_STEPS = 600
 """More than TensorBoard keeps of a tag that it does not know."""
@@ -238,20 +237,14 @@ def test_a_frame_that_is_larger_than_an_answer_comes_alone(client, monkeypatch):
     assert steps_of(view(client, step=77).json) == [77]
 
 
-def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(tmp_path):
+def test_a_megabyte_of_records_is_no_half_gigabyte_of_answer(serve, tmp_path):
     tokens = [str(number) for number in range(2048)]
     with SummaryWriter(str(tmp_path)) as writer:
         for step in range(5):
             add_attention(writer, "s", np.zeros((2048, 2048)), tokens, tokens, step)
-    answer = view_of(tmp_path, "s/forced")
-    assert answer["steps"] == [0, 1, 2, 3, 4]
-    assert len(json.dumps(answer)) < 1.5 * 4 / 3 * 2 * 2048**2
-
-
-def view_of(folder, tag):
-    flags = flags_of(folder)
-    with provider_of("slow", flags) as provider:
-        return views.view(views.Records(provider), CONTEXT, ".", tag)
+    answer = view(serve(tmp_path), ".", "s/forced")
+    assert answer.json["steps"] == [0, 1, 2, 3, 4]
+    assert len(answer.data) < 1.5 * 4 / 3 * 2 * 2048**2
 
 
 @pytest.mark.parametrize("step", ["", "one", "1.5", "1e3", "9" * 20, "1&step=x y"])
@@ -381,13 +374,13 @@ def test_the_page_holds_what_the_tab_would_show(client, log_folder):
 
 
 def test_the_title_of_a_page_is_text_whatever_its_folder_is_called():
-    content = page({}, title="</title><script>\udcff")
+    content = html_page({}, title="</title><script>\udcff")
     assert "<title>&lt;/title&gt;&lt;script&gt;\ufffd</title>" in content
     content.encode()
 
 
 def test_tokens_cannot_end_the_data_of_the_page(log_folder):
-    content = page(read_log_folder(log_folder), title="</title><script>alert(3)</script>")
+    content = html_page(read_log_folder(log_folder), title="</title><script>alert(3)</script>")
     assert content.count("</script>") == 2
     assert content.count("<script") == 2
     assert "<!--" not in content
@@ -429,14 +422,24 @@ def test_a_folder_without_records_is_no_page(tmp_path):
         export_run(tmp_path)
 
 
-def test_difference_colors_grow_darker_evenly_on_both_sides_of_the_middle():
-    colors = difference_colors()
+def oklab(colors):
+    """OKLab coordinates of 8-bit sRGB colors (…, 3): Ottosson, "A perceptual color space for image processing", 2020."""
+    cones = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+             [0.0883024619, 0.2817188376, 0.6299787005]]  # fmt: skip
+    axes = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660]]  # fmt: skip
+    encoded = np.asarray(colors) / 255
+    linear = np.where(encoded > 0.04045, ((encoded + 0.055) / 1.055) ** 2.4, encoded / 12.92)
+    return np.cbrt(linear @ np.transpose(cones)) @ np.transpose(axes)
+
+
+def test_colors_grow_darker_evenly_and_those_of_differences_from_the_middle():
+    weights, colors = oklab(weight_colors()), oklab(difference_colors())
     assert len(colors) % 2 == 1
     middle = len(colors) // 2
-    lightness = oklab(colors)[:, 0]
-    assert lightness.argmax() == middle
-    steps = np.linalg.norm(np.diff(oklab(colors), axis=0), axis=1)
-    for side in (steps[:middle], steps[middle:]):
-        assert side.max() < 1.5 * side.mean()
-    orange, blue = oklab(colors[[0, -1]])
-    assert orange[2] > 0 > blue[2]
+    assert colors[:, 0].argmax() == middle
+    assert (np.diff(weights[:, 0]) < 0).all()
+    for side in (weights, colors[: middle + 1], colors[middle:]):
+        steps = np.linalg.norm(np.diff(side, axis=0), axis=1)
+        assert steps.max() < 1.6 * steps.mean()
+    assert colors[0, 2] > 0 > colors[-1, 2]

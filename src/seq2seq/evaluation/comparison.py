@@ -1,0 +1,281 @@
+"""Finished runs, the settings that they have, and how the settings differ over seeds and test sentences."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import OmegaConf
+
+from seq2seq.common.arguments import flat
+from seq2seq.errors import InputError
+from seq2seq.evaluation.metrics import METRICS, metric_of
+
+LEVEL = 0.05
+NOT_COMPARED = (
+    "seed", "data.seed", "name", "experiment_name", "paths.", "hydra.", "threads", "metric", "overwrite", "ckpt_path",
+    "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.report.", "callbacks.periodic.",
+    "data.root", "trainer.default_root_dir", "trainer.enable_", "trainer.log_every", "trainer.profiler",
+)  # fmt: skip
+"""Keys, or their prefixes, that do not distinguish settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """A finished run.
+
+    Its configuration is by dotted key, its metrics are those of metrics.json, and its overrides are by key.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    metrics: dict[str, Any]
+    overrides: dict[str, str]
+
+    @property
+    def seed(self) -> Any:
+        """The seed of the training."""
+        return self.config.get("seed")
+
+    def values(self) -> dict[str, Any]:
+        """Return the part of the configuration that defines the setting."""
+        return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)}
+
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a file of predictions, such as ``test.greedy``.
+
+        Raises:
+            InputError: There is no such file.
+        """
+        path = self.folder / "predictions" / f"{name}.txt"
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file")
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Runs that differ only in the seed.
+
+    The label has the values that distinguish it from the other settings; runs are ordered by seed.
+    """
+
+    label: str
+    runs: list[FinishedRun]
+
+
+def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
+    """Return the finished runs in folders, and the reasons for skipping others.
+
+    Raises:
+        InputError: A path is no folder, or there is no finished run.
+    """
+    runs: list[FinishedRun] = []
+    left_out: list[str] = []
+    known: dict[str, Path] = {}
+    for path in paths:
+        if not path.is_dir():
+            raise InputError(f"{path}: there is no such folder")
+        for file in sorted(path.rglob("config.yaml")):
+            folder = file.parent
+            if folder.name == ".hydra":
+                continue
+            try:
+                metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+                config = flat(OmegaConf.to_container(OmegaConf.load(file)))
+            except FileNotFoundError:
+                left_out.append(f"{folder} is not finished")
+                continue
+            except Exception as error:
+                left_out.append(f"{folder} cannot be read ({str(error).splitlines()[0]:.80})")
+                continue
+            place = str(config.get("paths.run_dir"))  # the run's own folder does not distinguish it
+            config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
+            typed = folder / ".hydra" / "overrides.yaml"
+            given = OmegaConf.to_container(OmegaConf.load(typed)) if typed.is_file() else []
+            overrides = dict(str(each).lstrip("+~").partition("=")[::2] for each in given or [])
+            run = FinishedRun(folder, config, metrics, overrides)
+            key = repr([run.seed, sorted(run.values().items())])
+            if key in known:
+                left_out.append(f"{folder} has the setting and the seed of {known[key]}")
+            elif not metrics.get("finished"):
+                left_out.append(f"{folder} is not finished")
+            else:
+                known[key] = folder
+                runs.append(run)
+    if not runs:
+        raise InputError(
+            f"no finished run in {', '.join(map(str, paths))}{''.join('; ' + e for e in left_out[:1])}"
+        )
+    return runs, left_out
+
+
+def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
+    """Group runs by everything but the seed; label each group by its overrides, or else by its values."""
+    groups: dict[str, list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(repr(sorted(run.values().items())), []).append(run)
+    first = [group[0] for group in groups.values()]
+    typed = [
+        {k: v for k, v in run.overrides.items() if not f"{k}.".startswith(NOT_COMPARED)} for run in first
+    ]
+    labels = _labels(typed)
+    if len(set(labels)) < len(first):
+        labels = _labels([run.values() for run in first])
+    return [Setting(label, sorted(group, key=lambda run: str(run.seed).zfill(9)))
+            for label, group in zip(labels, groups.values(), strict=True)]  # fmt: skip
+
+
+def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a label for each dictionary, made of the first keys that distinguish them."""
+    chosen: list[str] = []
+
+    def labeled(keys: Sequence[str]) -> list[str]:
+        parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
+        return [" ".join(part) or "default" for part in parts]
+
+    for key in dict.fromkeys(key for each in values for key in each):
+        if len(set(labeled([*chosen, key]))) > len(set(labeled(chosen))):
+            chosen.append(key)
+    return labeled(chosen) if chosen else ["all runs"] * len(values)
+
+
+def counts_of(
+    runs: Sequence[FinishedRun], metric: str
+) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
+    """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
+
+    The runs were tested on the same text; of other metrics than ``test/bleu`` or ``val/beam/exact_match`` the result
+    is None.
+    """
+    from seq2seq.evaluation.bleu import bleu_of
+
+    split, *search, name = metric.split("/")
+    found = f"{split}.{search[0] if search else 'greedy'}"
+    if name not in ("bleu", "exact_match"):
+        return None
+    if not all((run.folder / "predictions" / f"{found}.txt").is_file() for run in runs):
+        return None
+    counts = np.stack([_counts(run, found, f"{split}.reference", name) for run in runs])
+    return counts, bleu_of if name == "bleu" else lambda sums: 100 * sums[..., 0] / sums[..., 1]
+
+
+@cache
+def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[Any]:
+    from seq2seq.evaluation.bleu import sentence_statistics
+
+    hypotheses, references = run.lines(found), run.lines(reference)
+    if name == "bleu":
+        return sentence_statistics(hypotheses, references, str(run.config.get("data.target_language", "")))
+    return np.array([[h == r, 1] for h, r in zip(hypotheses, references, strict=True)], dtype=float)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two settings.
+
+    Attributes:
+        mean: Difference of the mean scores.
+        interval: Confidence interval of the difference, at the level that `difference` was called with.
+        p: Probability of a difference at least this large if there is no true one; None if it cannot be computed.
+        basis: The variation that is included: ``seeds``, ``sentences``, ``seeds and sentences``, or nothing.
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    p: float | None
+    basis: str
+
+
+def difference(one: Setting, other: Setting, metric: str, level: float) -> Difference:
+    """Compare two settings by `seq2seq.evaluation.significance`, or else by Welch's test over seeds.
+
+    Raises:
+        InputError: The settings were tested on different sentences.
+    """
+    from hydra_plugins.hydra_optuna_racing_sweeper import welch
+    from seq2seq.evaluation.significance import compare
+
+    split = metric.partition("/")[0]
+    both = [*one.runs, *other.runs]
+    texts = {path.read_text() for run in both
+             if (path := run.folder / "predictions" / f"{split}.reference.txt").is_file()}  # fmt: skip
+    if len(texts) > 1:
+        raise InputError(f"{one.label} and {other.label} were tested on different sentences")
+    counts = counts_of(both, metric)
+    if counts is not None:
+        statistics, score = counts
+        num = len(one.runs)
+        found = compare(statistics[num:], statistics[:num], level, score=score)
+        basis = "seeds and sentences" if found.knows_seeds else "sentences"
+        return Difference(found.difference, found.interval, found.p, basis)
+    scores = [[metric_of(run.metrics, metric) for run in each.runs] for each in (one, other)]
+    tested = welch(scores[0], scores[1], level)
+    if np.isnan(tested.p):
+        return Difference(tested.mean, tested.interval, None, "")
+    return Difference(tested.mean, tested.interval, tested.p, "seeds")
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return m corrected p-values (Holm 1979): the k-th smallest times m - k + 1, made non-decreasing."""
+    order = np.argsort(p)
+    rising = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(rising, 1)
+    return corrected.tolist()
+
+
+def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
+    """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
+    name = metric.rpartition("/")[2]
+    sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
+    scores = {s.label: [metric_of(run.metrics, metric) for run in s.runs] for s in settings}
+    ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
+    chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
+    if chosen is None:
+        raise InputError(f"--baseline {baseline}: choose one of {', '.join(repr(s.label) for s in ordered)}")
+    pairs = (
+        list(combinations(ordered, 2))
+        if baseline is None
+        else [(chosen, s) for s in ordered if s is not chosen]
+    )
+    level = LEVEL / max(len(pairs), 1)
+    found = {(a.label, b.label): difference(b, a, metric, level) for a, b in pairs}
+    known = {pair: each.p for pair, each in found.items() if each.p is not None}
+    corrected = dict(zip(known, holm(list(known.values())) if known else [], strict=True))
+    rows = []
+    for setting in ordered:
+        values, pair = scores[setting.label], (chosen.label, setting.label)
+        row = {"setting": setting.label, "runs": len(values), "mean": float(np.mean(values)),
+               "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None}  # fmt: skip
+        if pair in found:
+            low, high = found[pair].interval
+            row |= {"difference": found[pair].mean, "low": low, "high": high, "p": found[pair].p,
+                    "p_holm": corrected.get(pair), "basis": found[pair].basis}  # fmt: skip
+        rows.append(row | {"scores": values, "seeds": [run.seed for run in setting.runs]})
+    return rows
+
+
+def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as a table for a terminal."""
+    lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
+    for row in rows:
+        spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
+        line = [row["setting"], str(row["runs"]), spread, "", "", "", ""]
+        if "difference" in row:
+            p = row["p_holm"]
+            line[3] = f"{row['difference']:+.2f}"
+            line[4] = f"{row['low']:+.2f} to {row['high']:+.2f}" if p is not None else ""
+            line[5] = "unknown" if p is None else f"{p:.3f}" if p >= 0.0005 else "< 0.001"
+            line[6] = "" if p is None else "significant" if p < LEVEL else "not significant"
+            line[6] += ", one seed" if row["basis"] == "sentences" else ""
+        lines.append(line)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

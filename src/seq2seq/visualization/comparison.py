@@ -1,0 +1,34 @@
+"""A figure of settings that are compared."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq.visualization.style import BLUE, GRAY, new_figure, styled
+
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "exact_match": "exact matches [%]"}
+"""Titles of scores in figures; others have their own names."""
+
+
+def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
+    """Draw the scores of all runs, and beside them the differences with their intervals, if there are any."""
+    compares = any("difference" in row for row in rows)
+    split, *search, name = metric.split("/")
+    score = f"{NAMES.get(name, name)} ({', '.join([split, *(f'{each} search' for each in search)])})"
+    with styled():
+        figure = new_figure(9 if compares else 6, 1 + 0.35 * len(rows))
+        left, *right = figure.subplots(1, 1 + compares, sharey=True, squeeze=False)[0]
+        for place, row in enumerate(rows):
+            left.plot(row["scores"], [place] * row["runs"], "o", color=BLUE, alpha=0.5)
+            left.plot(row["mean"], place, "|", color="black", markersize=14)
+            for axes in right if "difference" in row else ():
+                axes.plot([row["low"], row["high"]], [place, place], color=BLUE, linewidth=2)
+                axes.plot(row["difference"], place, "o", color=BLUE)
+        left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
+        left.set_ylim(len(rows) - 0.4, -0.6)
+        left.set_xlabel(f"{score}: each run, and the mean as a line")
+        for axes in right:
+            axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
+            best = next(row["setting"] for row in rows if "difference" not in row)
+            axes.set_xlabel(f"difference from {best[:30]} [{NAMES.get(name, name)}]")
+        figure.savefig(path)
