@@ -21,6 +21,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -177,6 +178,7 @@ def composed(overrides: Sequence[str] = ()) -> Iterator[DictConfig]:
     restored, and threads compose one after the other.
     """
     with _COMPOSING:
+        Plugins.instance()  # from Hydra 1.4 on, they store their configuration once in a process: the state has it
         state = Singleton.get_state()
         try:
             GlobalHydra.instance().clear()
