@@ -27,7 +27,7 @@ HINTS = {
     "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "UTF-16": "convert it with iconv -f UTF-16LE -t UTF-8 FILE", "UTF-32": "convert it with iconv -f UTF-32 -t UTF-8 FILE",
-    "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
+    "binary": "give a text file in UTF-8", "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
 }  # fmt: skip
 """What to do with a file of each kind, where plain text is needed."""
@@ -68,7 +68,7 @@ def kind_of(head: bytes) -> str:
         return "subtitles"
     if re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
         return "gettext"
-    return "text"
+    return "binary" if b"\0" in head and "\ufffd" in start else "text"
 
 
 def _is_every_other_zero(head: bytes) -> bool:
@@ -124,11 +124,15 @@ def refusal(name: str, kind: str) -> InputError:
         "wmt": "WMT XML",
         "sgml": "WMT SGML",
         "subtitles": "a file of subtitles",
+        "binary": "a binary file",
+        "tar archive": "a tar archive",
         "IWSLT": "a text with the tags of IWSLT",
         "Europarl": "a text with the tags of Europarl",
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
-    return InputError(f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE', Path(name).name, 1)}")
+    return InputError(
+        f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE.csv', f'{Path(name).stem}.csv').replace('FILE', Path(name).name, 1)}"
+    )
 
 
 def text_member(archive: zipfile.ZipFile, path: str | Path) -> str:
