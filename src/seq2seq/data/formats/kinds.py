@@ -68,7 +68,7 @@ def kind_of(head: bytes) -> str:
         return "subtitles"
     if re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
         return "gettext"
-    return "binary" if b"\0" in head and "\ufffd" in start else "text"
+    return "binary" if b"\0" in head and "\ufffd" in start[:-4] else "text"  # which may end within a letter
 
 
 def _is_every_other_zero(head: bytes) -> bool:
