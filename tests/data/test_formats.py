@@ -266,6 +266,7 @@ DOUBTFUL = {
     "talks with tags": ("<url>http://a.b</url>\n<keywords>a</keywords>\nA dog.\n", "grep -v"),
     "parliament with tags": ("<CHAPTER ID=1>\nA dog.\n", "grep -v"),
     "utf-16 without mark": (rows(SOURCES, TARGETS).encode("utf-16-le"), "iconv -f UTF-16LE"),
+    "picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08", "binary"),
     "utf-32": (rows(SOURCES, TARGETS).encode("utf-32"), "iconv -f UTF-32"),
     "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "data=parallel"),
 }  # fmt: skip

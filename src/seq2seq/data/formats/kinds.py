@@ -27,6 +27,7 @@ HINTS = {
     "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     **{name: f"convert it with iconv -f {name} -t UTF-8 FILE" for name in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
+    "binary": "give a text file in UTF-8",
     "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
     "front matter": "the lines from --- to --- are no sentences: remove them",
@@ -75,7 +76,9 @@ def kind_of(head: bytes) -> str:
     elif re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
         kind = "gettext"
     else:
-        kind = "text"
+        kind = (
+            "binary" if b"\0" in head and "\ufffd" in start[:-4] else "text"
+        )  # which may end within a letter
     return encoding if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
 
 
@@ -142,11 +145,15 @@ def refusal(name: str, kind: str) -> InputError:
         "subtitles": "a file of subtitles",
         "front matter": "a text with front matter",
         "sgml": "WMT SGML",
+        "binary": "a binary file",
+        "tar archive": "a tar archive",
         "IWSLT": "a text with the tags of IWSLT",
         "Europarl": "a text with the tags of Europarl",
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
-    return InputError(f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE', Path(name).name, 1)}")
+    return InputError(
+        f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE.csv', f'{Path(name).stem}.csv').replace('FILE', Path(name).name, 1)}"
+    )
 
 
 def text_member(archive: zipfile.ZipFile, path: str | Path) -> str:
