@@ -73,6 +73,7 @@ TRAIN = {
     "direction of a search": (["-m", "hydra/sweeper=optuna", "metric=val/ter", "hydra.sweeper.direction=maximize"],
                               r"hydra\.sweeper\.direction=maximize"),
     "no batch": (["trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
+    "batches to overfit": (["+trainer.overfit_batches=2"], r"debug=overfit"),
     "no epoch": (["trainer.max_epochs=0"], r"trainer\.max_epochs=0"),
     "no steps": (["trainer.max_steps=0"], r"trainer\.max_steps=0"),
     "config name": (["--config-name", "baseline"], r"--config-name baseline.*experiment=baseline"),

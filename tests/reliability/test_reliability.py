@@ -412,6 +412,13 @@ def test_weights_that_are_not_finite_end_a_training_with_a_line(program, tmp_pat
     assert "optimizer.lr" in done.text.splitlines()[-1]
 
 
+def test_a_training_that_changes_no_weight_ends_with_a_line(program, tmp_path):
+    done = program(*TINY, "optimizer.lr=1e-30", cwd=tmp_path, check=1)
+    assert "Traceback" not in done.text
+    assert "optimizer.lr" in done.text.splitlines()[-1]
+    assert not list(tmp_path.rglob("metrics.json"))
+
+
 def test_a_training_whose_output_has_no_reader_does_not_end_with_status_0(program, tmp_path):
     def broken():
         reader, writer = os.pipe()

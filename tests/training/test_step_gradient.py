@@ -20,6 +20,7 @@ from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch
 from seq2seq.errors import TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
+from seq2seq.training.callbacks import ResumeState
 from seq2seq.training.objectives import minimum_risk
 from seq2seq.training.training_sums import UNIT, TrainingSums
 from tests.small import model_of
@@ -320,18 +321,28 @@ def test_training_fails_at_too_many_steps_that_are_not_finite(trained):
         trained(module, data, accumulate_grad_batches=2)
 
 
-@pytest.mark.parametrize("precision", [dict, partial(scaled, 2.0**10)], ids=["float64", "scaled"])
-def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_weights(precision, tmp_path):
+@pytest.mark.parametrize(
+    ("callbacks", "options"),
+    [
+        (list, lambda: {"accumulate_grad_batches": 4}),
+        (list, lambda: {"accumulate_grad_batches": 4} | scaled(2.0**10)),
+        (lambda: [ResumeState(), GradientAccumulationScheduler({0: 1, 1: 4})], dict),
+    ],
+    ids=["float64", "scaled", "by the epoch"],
+)
+def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_weights(
+    callbacks, options, tmp_path
+):
     pairs = list(linked_pairs(20))
     path = tmp_path / "between.ckpt"
 
-    def trained_weights(**options):
+    def trained_weights(*others, ckpt_path=None):
         data = PairsCorpus(train=pairs, validation=pairs[:1], tokenizer=WhitespaceTokenizer, batch_size=2)
         sizes = {"source_vocab_size": data.prepared.source_tokenizer.vocab_size,
                  "target_vocab_size": data.prepared.target_tokenizer.vocab_size}  # fmt: skip
         module = TranslationModule(model_of(**sizes).train(), partial(torch.optim.Adam, lr=0.01))
-        trainer = pl.Trainer(**TRAINER, max_epochs=2, accumulate_grad_batches=4, **options, **precision())
-        trainer.fit(module, data, ckpt_path=None if options else path)
+        trainer = pl.Trainer(**TRAINER, max_epochs=2, callbacks=[*callbacks(), *others], **options())
+        trainer.fit(module, data, ckpt_path=ckpt_path, weights_only=True)
         return [p.detach() for p in module.parameters()]
 
     class Save(pl.Callback):
@@ -339,8 +350,8 @@ def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_
             if trainer.current_epoch == 1 and batch_idx == 5:
                 trainer.save_checkpoint(path)
 
-    undisturbed = trained_weights(callbacks=[Save()])
-    for one, other in zip(undisturbed, trained_weights(), strict=True):
+    undisturbed = trained_weights(Save())
+    for one, other in zip(undisturbed, trained_weights(ckpt_path=path), strict=True):
         assert torch.equal(one, other)
 
 

@@ -128,6 +128,11 @@ def _check_metric(name: str, own: Mapping[str, Any]) -> None:
 
 def _check_length(config: DictConfig) -> None:
     """Refuse a training without a step, unless there are weights to keep: of another model or an earlier start."""
+    if config.trainer.get("overfit_batches"):
+        raise InputError(
+            f"trainer.overfit_batches={config.trainer.overfit_batches}: every epoch has other batches here; give debug=overfit, "
+            "or data.overfit=true with data.max_examples=N"
+        )
     last = Path(str(config.paths.run_dir)) / "checkpoints" / "last.ckpt"
     if config.init_from is not None or config.ckpt_path is not None or last.exists():
         return

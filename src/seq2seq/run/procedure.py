@@ -335,12 +335,14 @@ def fit(
 
     Raises:
         InputError: The checkpoint is of another model or program, or Lightning refuses a value before the first step.
+        TrainingFailed: No step has changed the weights.
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
 
     from seq2seq.training.callbacks import fit as fit_or_stop
 
     announce("training" if checkpoint is None else f"training from {checkpoint}")
+    before = squares(module)
     try:
         with trained_by(settings.config):
             fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
@@ -361,7 +363,19 @@ def fit(
             raise InputError(f"trainer: {error!s:.400}") from error
         raise
     if not settings.dry:
+        is_new = checkpoint is None and settings.config.init_from is None and trainer.is_global_zero
+        pairs = zip(before, squares(module), strict=True)
         check_trained(trainer, settings, data.prepared, checkpoint)
+        if is_new and all(math.isclose(*pair, abs_tol=1e-12) for pair in pairs):
+            raise TrainingFailed(
+                "no step has changed the weights, so there is no model to keep: see the warnings above, optimizer.lr and "
+                "trainer.gradient_clip_val"
+            )
+
+
+def squares(module: "TranslationModule") -> list[float]:
+    """Return the sum of the squares of each parameter, by which two states of a training differ."""
+    return [float(parameter.detach().double().square().sum()) for parameter in module.parameters()]
 
 
 @contextmanager

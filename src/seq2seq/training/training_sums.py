@@ -13,7 +13,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -138,10 +138,14 @@ class TrainingSums(Callback):
             self._gradients = state["gradients"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Set the gradients of a step that was interrupted between its batches."""
+        """Continue within an epoch: with the gradients so far of a step, and as many batches in a step as before."""
+        callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+        for each in callbacks:
+            if isinstance(each, GradientAccumulationScheduler):  # it acts at the start of an epoch only
+                trainer.accumulate_grad_batches = each.get_accumulate_grad_batches(trainer.current_epoch)
         for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
             parameter.grad = None if gradient is None else gradient.to(parameter.device)
-        self._gradients = []
+        self._gradients, self._since = [], time.perf_counter()
 
 
 def gradient_norm(optimizer: Optimizer) -> Tensor:
