@@ -169,7 +169,7 @@ def read_keys(path, group):
                 text = line.removeprefix("# ").removeprefix("#")
                 about.append(f"    {text.strip()}" if text.startswith("  ") else text)
             continue
-        found = re.match(r"( *)([\w.]+):(?: +(.*?))?(?:\s+# (.*))?$", line)
+        found = re.match(r"( *)([\w.-]+):(?: +(.*?))?(?:\s+# (.*))?$", line)
         if line.startswith("defaults:"):
             in_defaults, in_about = True, False
         elif line and line[0] not in " -":
@@ -188,7 +188,7 @@ def read_keys(path, group):
             if comment and not value:
                 rows.append((dotted, "", cell(comment)))
             continue
-        rows.append((dotted, f"`{cell(value)}`", cell(comment)))
+        rows.append((dotted, code(value), cell(comment)))
     return spaced(about), rows
 
 
@@ -201,6 +201,12 @@ def spaced(lines):
             code = not code
         found.append(line)
     return found
+
+
+def code(value):
+    """Return a value as code for a cell of a Markdown table; a long one may be broken after its commas."""
+    text = cell(value)
+    return f"`{re.sub(r',(?=[^ ])', ',` `', text) if len(text) > 60 else text}`"
 
 
 def cell(text):

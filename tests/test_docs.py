@@ -218,6 +218,12 @@ def test_pages_are_written_with_what_is_generated(project):
     assert 'src="live.html"' in text["index"]
     assert (pages / "live.html").stat().st_size > 100_000
     assert "| `data.batch_size` | `64` |" in text["reference/keys"]
+    assert "| `data.corpora.en-de.train` |" in text["reference/keys"]
+    for section in text["reference/keys"].split("\n##"):
+        keys = re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)
+        assert len(keys) == len({*keys}), section
+        values = re.findall(r"^\| `\S+` \| (.*) \| [^|]*\|$", section, re.MULTILINE)
+        assert max(map(len, " ".join(values).split()), default=0) < 60  # the table fits beside the navigation
     assert "seq2seq translate" in text["reference/commands"]
     assert all((pages / "tutorials" / image).is_file() for image in re.findall(r"\((attention_\d\.png)\)", text["tutorials/attention"]))  # fmt: skip
     for line in text["concepts/alignment"].splitlines():

@@ -7,12 +7,12 @@ from functools import partial
 import lightning.pytorch as pl
 import pytest
 import torch
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from torch.optim.swa_utils import AveragedModel
 
 from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError
+from seq2seq.run.config import build
 from seq2seq.training import TranslationModule, warmup_cosine, warmup_ema
 from seq2seq.training.callbacks import BorderCallback, ResumeState
 from tests.conftest import ROOT
@@ -63,7 +63,7 @@ def annealing(n, total, period=7):
 
 
 def from_conf(name, **options):
-    return instantiate(OmegaConf.load(ROOT / "conf/scheduler" / f"{name}.yaml"), **options)
+    return build(OmegaConf.load(ROOT / "conf/scheduler" / f"{name}.yaml"), **options)
 
 
 SCHEDULES = {

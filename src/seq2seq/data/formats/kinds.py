@@ -76,18 +76,14 @@ def kind_of(head: bytes) -> str:
         kind = "gettext"
     else:
         kind = "text"
-    return (
-        encoding.upper().replace("16-", "16")
-        if encoding and kind in {"text", "json", "gettext", "sgml"}
-        else kind
-    )
+    return encoding if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
 
 
 def _utf16(head: bytes) -> str:
     """Return the encoding of a text in UTF-16, with a byte order mark or without; empty for another text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        return "UTF-16"
+    for encoding, zeros in (("UTF-16LE", head[1::2]), ("UTF-16BE", head[::2])):
         if zeros.count(0) > len(zeros) / 2:
             text = head[: len(head) // 2 * 2].decode(encoding, errors="replace")
             if all(char.isprintable() or char.isspace() for char in text):
