@@ -2,11 +2,13 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.text import SentencePair
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.errors import InputError
 from seq2seq.export.onnx import export_onnx
 from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, TransformerEncoder, build_model
@@ -74,6 +76,26 @@ def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(var
     model = model_of(**MODELS[variant]).float()
     batches = (SENTENCES, SENTENCES[:1], [[4] * 30, [3]])
     assert_graphs_compute(model, *graphs_of(model, tmp_path), batches)
+
+
+def test_a_search_with_the_graphs_finds_what_the_program_finds(tmp_path):
+    """An example of a greedy search without torch."""
+    model, limits = model_of(num_layers=2).float(), LengthLimits()
+    model.decoder.output.weight.data.mul_(9)
+    encode, advance = graphs_of(model, tmp_path)
+    sources = SENTENCES
+    expected = greedy_search(model, SourceBatch.from_sentences([ids[:-1] for ids in sources]), limits=limits)
+    for ids, hypothesis in zip(sources, expected, strict=True):
+        given, token, found = {"source": np.array([ids]), "lengths": np.array([len(ids)])}, 2, []
+        given |= encode(given)
+        while token != 3 and len(found) < 2 * len(ids) + 10:
+            step = advance({"tokens": np.array([token]), **given})
+            log_probabilities = step["log_probabilities"][0]
+            log_probabilities[[1, 2]] = -np.inf  # <pad> and <bos> are never written
+            token = int(log_probabilities.argmax())
+            found.append(token)
+            given |= {name.removeprefix("new_"): each for name, each in step.items()}
+        assert tuple(found) == hypothesis.ids
 
 
 ENCODERS = {

@@ -290,7 +290,7 @@ def save_proved(tokenizer: Tokenizer, folder: Path, side: str, texts: Iterable[s
 
 
 def warn_of_lost_text(tokenizer: Tokenizer, texts: Iterable[str]) -> None:
-    """Warn if most texts do not come back from their tokens, so that no translation can equal a reference."""
+    """Warn if a quarter of some texts do not come back from their tokens, so that no translation can equal them."""
     num_texts, lost = 0, list[tuple[str, str]]()
     for text in filter(None, map(clean, texts)):
         ids = tokenizer.encode(text)
@@ -300,7 +300,7 @@ def warn_of_lost_text(tokenizer: Tokenizer, texts: Iterable[str]) -> None:
                 tokenizer.lowercase and tokenizer.prepared(back) == tokenizer.prepared(text)
             )
             lost += [] if is_kept else [(text, back)]
-    if len(lost) > num_texts / 2:
+    if len(lost) > num_texts / 4:
         text, back = min(lost, key=lambda pair: len(pair[0]))
         warn(
             f"data.tokenizer: {len(lost):,} of {num_texts:,} training targets do not come back from their tokens as they are "
