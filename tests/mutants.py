@@ -45,7 +45,7 @@ MUTANTS = {
     "attention/sparsemax.py": [
         ("excess = ordered.cumsum(dim=-1) - 1", "excess = ordered.cumsum(dim=-1) - 0.9"),
     ],
-    "attention/scores.py": [
+    "attention/other_scores.py": [
         ("(queries / math.sqrt(queries.shape[-1]))", "(queries / queries.shape[-1])"),
         ("center = queries.detach()", "center = 0 * queries.detach()"),
     ],
@@ -151,19 +151,19 @@ MUTANTS = {
     "training/callbacks.py": [
         ('torch.set_rng_state(state["torch"].cpu())', "pass"),
         ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
-        ("if not validation_follows(trainer):", "if True:"),
-        ("trainer.accumulate_grad_batches == 0", "1 == 0"),
         ("pl_module.lr_scheduler_step(config.scheduler, value)", "pass"),
         ("if self._ended_at == [trainer", "if [] == [trainer"),
         ('"best_model_score": state["best_model_score"] if best else None', '"best_model_score": None'),
-        ("step // interval > self._saved_at // interval", "False"),
-        ("if epoch_ends or due:", "if due:"),
-        ("replace_last(self.path.with_name", "self.path.with_name(self.path.name).exists() and replace_last(self.path.with_name"),
         ("found = own and new is not None and", "found = new is not None and"),
         ('".." not in new.parts and new.is_file()', "new.is_file()"),
         ("str(new) if found else", "path if found else"),
     ],
     "training/checkpoint.py": [
+        ("if not validation_follows(trainer):", "if True:"),
+        ("trainer.accumulate_grad_batches == 0", "1 == 0"),
+        ("step // interval > self._saved_at // interval", "False"),
+        ("if epoch_ends or due:", "if due:"),
+        ("replace_last(self.path.with_name", "self.path.with_name(self.path.name).exists() and replace_last(self.path.with_name"),
         ("os.link(path, previous(path))", "pass"),
         ("if broken := archive.testzip():", "if broken := None:"),
     ],

@@ -12,7 +12,8 @@ from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.directions import check_callbacks, directions
-from seq2seq.training.callbacks import PeriodicCheckpoint, ResumeState, checkpoint_to_keep, moved
+from seq2seq.training.callbacks import ResumeState, checkpoint_to_keep, moved
+from seq2seq.training.checkpoint import PeriodicCheckpoint
 
 LOWER = {"loss", "perplexity", "aer", "ter", "wer", "repetition", "omission"}
 

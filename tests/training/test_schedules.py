@@ -14,7 +14,8 @@ from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError
 from seq2seq.run.config import build
 from seq2seq.training import TranslationModule, warmup_cosine, warmup_ema
-from seq2seq.training.callbacks import BorderCallback, ResumeState
+from seq2seq.training.callbacks import ResumeState
+from seq2seq.training.checkpoint import BorderCallback
 from tests.conftest import ROOT
 from tests.small import model_of
 from tests.training.test_module import TRAINER

@@ -59,7 +59,7 @@ class TorchtextCorpus(TranslationDataModule):
 
     def _texts(self, key: str, name: str, examples: Sequence[Any]) -> list[str]:
         """Return the text of a field; tokens that are characters, spaces too, are joined as they are."""
-        values = [getattr(example, name, None) for example in examples]
+        values: list[Any] = [getattr(example, name, None) for example in examples]
         for value, example in zip(values, examples, strict=True):
             if not isinstance(value, str | list):
                 raise InputError(

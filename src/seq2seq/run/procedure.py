@@ -290,8 +290,8 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
 
-    from seq2seq.training.callbacks import BorderCallback, StopOnSignal
-    from seq2seq.training.checkpoint import read_checkpoint
+    from seq2seq.training.callbacks import StopOnSignal
+    from seq2seq.training.checkpoint import BorderCallback, read_checkpoint
 
     config = settings.config
     # what an earlier start wrote after the checkpoint is hidden

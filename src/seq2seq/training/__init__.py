@@ -4,13 +4,12 @@ from seq2seq.training.attention_logger import AttentionLogger
 from seq2seq.training.callbacks import (
     EpochLines,
     EpochMean,
-    PeriodicCheckpoint,
     Report,
     ResumeState,
     StopOnSignal,
     TranslationSamples,
 )
-from seq2seq.training.checkpoint import DurableCheckpointIO
+from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from seq2seq.training.losses import LossSums
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.objectives import GuidedAlignment, MinimumRisk, ScheduledSampling

@@ -24,7 +24,7 @@ from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.evaluation.faithfulness import effect_statistics
-from seq2seq.training.callbacks import is_dry
+from seq2seq.training.checkpoint import is_dry
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention
 

@@ -15,26 +15,15 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import (
-    Callback,
-    Checkpoint,
-    ModelCheckpoint,
-    RichProgressBar,
-    WeightAveraging,
-)
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, RichProgressBar, WeightAveraging
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import TrainingInterrupted
-from seq2seq.training.checkpoint import read_checkpoint, replace_last
+from seq2seq.training.checkpoint import BorderCallback, PeriodicCheckpoint, is_dry, read_checkpoint
 from seq2seq.training.schedules import total_steps
-
-
-def is_dry(trainer: pl.Trainer) -> bool:
-    """Return whether a trainer runs some batches and writes nothing."""
-    return bool(trainer.fast_dev_run)  # type: ignore[attr-defined]  # which a connector sets
 
 
 class EpochLines(Callback):
@@ -266,106 +255,6 @@ def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
     if not state["kth_best_model_path"]:
         state.pop("kth_value", None)
     return state
-
-
-class BorderCallback(Checkpoint):
-    """Base class of callbacks that save or stop where a run can go on with the same result.
-
-    These places are the ends of optimizer steps; where a validation follows, the end of that validation; after the last
-    batch of an epoch, the end of the epoch. Lightning writes the values of a step to the loggers after them, before the
-    next hook. Give such callbacks last: a checkpoint holds the states of the others.
-    """
-
-    def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
-        """Act where a run can go on. Subclasses implement this method."""
-        raise NotImplementedError
-
-    def after_border(self, trainer: pl.Trainer) -> None:
-        """Act when the values of the step are written. Subclasses implement this method."""
-        raise NotImplementedError
-
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        """Call `after_border`."""
-        self.after_border(trainer)
-
-    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Call `after_border`."""
-        self.after_border(trainer)
-
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Call `after_border`."""
-        self.after_border(trainer)
-
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Call `at_border` unless a validation or the end of the epoch follows."""
-        if not validation_follows(trainer):
-            self._within_epoch(trainer)
-
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Call `at_border` after a validation within an epoch."""
-        if trainer.state.fn == "fit" and not trainer.sanity_checking:
-            self._within_epoch(trainer)
-
-    def _within_epoch(self, trainer: pl.Trainer) -> None:
-        steps = (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0
-        if steps and not (trainer.is_last_batch or trainer.should_stop or is_dry(trainer)):
-            self.at_border(trainer)
-
-    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Call `at_border`."""
-        if not is_dry(trainer):
-            self.at_border(trainer, epoch_ends=True)
-
-
-def validation_follows(trainer: pl.Trainer) -> bool:
-    """Return whether Lightning validates after the current batch."""
-    every, interval = trainer.check_val_every_n_epoch, trainer.val_check_batch
-    if not trainer.enable_validation or (every is not None and (trainer.current_epoch + 1) % every):
-        return False
-    place = trainer.fit_loop.total_batch_idx if every is None else trainer.fit_loop.batch_idx
-    return interval is not None and (place + 1) % interval == 0
-
-
-class PeriodicCheckpoint(BorderCallback):
-    """Save ``last.ckpt`` at the end of every epoch and every some steps, whatever the scores.
-
-    Args:
-        dirpath: Folder of the file.
-        every_n_train_steps: Number of optimizer steps between two checkpoints within an epoch.
-    """
-
-    def __init__(self, dirpath: str | Path, every_n_train_steps: int = 500) -> None:
-        self.path, self.every_n_train_steps = Path(dirpath) / "last.ckpt", every_n_train_steps
-        self._saved_at, self._is_pending = 0, False
-
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Count from the step of the checkpoint that is resumed."""
-        self._saved_at, self._is_pending = trainer.global_step, False
-
-    def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
-        """Save if it is time, at the end of an epoch, and at the last step of the run."""
-        step, interval = trainer.global_step, max(self.every_n_train_steps, 1)
-        due = step // interval > self._saved_at // interval or step == trainer.max_steps
-        if epoch_ends or due:
-            self.save(trainer)
-
-    def save(self, trainer: pl.Trainer) -> None:
-        """Write ``last.next.ckpt``, once a step, which `after_border` makes ``last.ckpt``."""
-        if trainer.global_step > self._saved_at:
-            trainer.save_checkpoint(self.path.with_name("last.next.ckpt"), weights_only=False)
-            self._saved_at, self._is_pending = trainer.global_step, True
-
-    def after_border(self, trainer: pl.Trainer) -> None:
-        """Put the checkpoint in the place of the last one."""
-        if self._is_pending and trainer.is_global_zero:
-            for logger in trainer.loggers:  # what was logged before a checkpoint is not logged again after it
-                logger.save()
-            replace_last(self.path.with_name("last.next.ckpt"), self.path)
-        self._is_pending = False
 
 
 class StopOnSignal(BorderCallback):
