@@ -4,7 +4,7 @@
 
 Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964. The query is the input x of
 the prediction, the keys are the inputs x_i of the training points, the values are their outputs y_i. With the Gaussian
-kernel K(u) = exp(-(u w)^2 / 2) the weights are the softmax of `seq2seq.attention.scores.GaussianScore`; with a constant
+kernel K(u) = exp(-(u w)^2 / 2) the weights are the softmax of `seq2seq.attention.other_scores.GaussianScore`; with a constant
 kernel they are equal.
 
 Estimates a function from 50 noisy points in three ways, each a form of attention pooling: the average, a

@@ -17,7 +17,7 @@ from examples.kernel_regression import (
     truth,
 )
 from seq2seq.attention.pooling import AttentionPooling
-from seq2seq.attention.scores import GaussianScore
+from seq2seq.attention.other_scores import GaussianScore
 
 SEEDS = range(5)
 

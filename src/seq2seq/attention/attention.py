@@ -5,7 +5,7 @@
 with query q, keys k, values v, scores a, weights w and context c. In a translation model, the query of a step is the
 state of the decoder, and keys and values are computed from the encoder's states m_j of the source tokens (Bahdanau, Cho
 and Bengio 2015, who write h_j for them, e for the scores and alpha for the weights). The score can be another of
-`scores`, and the softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
+`other_scores`, and the softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
 
 Shapes: B sentences, Q queries of a sentence (in a search one per hypothesis), N = B Q, S keys of a sentence (the source
 length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes of a query and a key, h heads.
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from seq2seq.attention.masking import at_least_float32, masked_softmax
 from seq2seq.attention.memory import Memory, State
-from seq2seq.attention.scores import check_factories, check_score
+from seq2seq.attention.other_scores import check_factories, check_score
 from seq2seq.attention.sparsemax import sparsemax
 
 NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import Lengths, Normalizer, masked_softmax
-from seq2seq.attention.scores import UniformScore
+from seq2seq.attention.other_scores import UniformScore
 
 
 class AttentionPooling(nn.Module):
@@ -15,7 +15,7 @@ class AttentionPooling(nn.Module):
     stores parameters only, no weights or keys of a call.
 
     Args:
-        score: The score, see `seq2seq.attention.scores`. Without a method `project_keys` it is called with
+        score: The score, see `seq2seq.attention.other_scores`. Without a method `project_keys` it is called with
             queries and keys only.
         dropout: Dropout probability of the weights. The returned weights are those before dropout; their sum is 1.
         normalizer: Function from scores to weights, see `seq2seq.attention.masking`.

@@ -90,7 +90,7 @@ function sigmoid(number) {
 
 // ---- The network: a GRU encoder, and the decoder of seq2seq.models.bahdanau step by step
 
-// a(q, k) of seq2seq.attention.scores, of a query and the key as `project` made it.
+// a(q, k) of seq2seq.attention.other_scores, of a query and the key as `project` made it.
 const SCORES = {
   additive: (query, key, { scoreWeight }) => query.reduce((sum, number, place) => sum + scoreWeight[place] * Math.tanh(number + key[place]), 0),
   average: () => 0,
