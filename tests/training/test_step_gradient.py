@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch
-from seq2seq.errors import TrainingFailed
+from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
 from seq2seq.training.callbacks import ResumeState
 from seq2seq.training.objectives import minimum_risk
@@ -247,6 +247,17 @@ def test_accumulation_may_change_by_the_epoch(trained):
     found, _ = trained(module, data, [schedule], max_epochs=2)
     steps = in_steps(1) + in_steps(3)
     assert_equal_steps(found, expected_gradients("plain", module.model, data, steps))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_an_optimizer_that_computes_the_gradient_again_takes_one_batch_a_step(trained, k):
+    module, data = module_for("plain")
+    module.optimizer_factory = partial(torch.optim.LBFGS, lr=1e-3, max_iter=3)
+    if k == 1:
+        assert len(trained(module, data)[0]) > len(SIZES)
+    else:
+        with pytest.raises(InputError, match="accumulate_grad_batches=1"):
+            trained(module, data, accumulate_grad_batches=k)
 
 
 def test_the_norm_of_this_gradient_is_logged_and_clipped(trained):

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from seq2seq.common.progress import warn
-from seq2seq.errors import TrainingFailed
+from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.training.losses import LossSums, metrics_of
 
 UNIT = 1024
@@ -41,9 +41,18 @@ class TrainingSums(Callback):
         self._logged = torch.zeros(4, dtype=torch.float64)  # of the steps since the last logged values
         self._gradients: list[Tensor | None] = []  # of a checkpoint, until training starts
         self._since = 0.0
+        self._is_spent = False  # the gradient of the batch that is trained on, by a step of the optimizer
 
     def add(self, sums: LossSums, sentence_ids: Tensor, *, is_first: bool) -> None:
-        """Add a batch to the step; `is_first`: it is the first batch of the step."""
+        """Add a batch to the step; `is_first`: it is the first batch of the step.
+
+        Raises:
+            InputError: The optimizer asks for the gradient again, as LBFGS does; those of earlier batches are spent.
+        """
+        if self._is_spent and not is_first:
+            raise InputError(
+                "optimizer: it computes the gradient of a step several times: give trainer.accumulate_grad_batches=1"
+            )
         self._batches = [] if is_first else self._batches
         self._batches.append((sums.stacked(), sentence_ids))
 
@@ -75,7 +84,7 @@ class TrainingSums(Callback):
         if not loss_is_finite or not (is_scaled or norm.isfinite()):
             self._count_nonfinite("gradient" if loss_is_finite else "loss", trainer)
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
-        self._batches = []
+        self._batches, self._is_spent = [], True
         step = trainer.global_step + 1  # Lightning counts from 0
         interval: int = trainer.log_every_n_steps  # type: ignore[attr-defined]  # which a connector sets
         if not interval or step % interval:
@@ -104,6 +113,12 @@ class TrainingSums(Callback):
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Measure the speed from now on, so that it excludes validations."""
         self._since = time.perf_counter()
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Begin with the gradient of a batch."""
+        self._is_spent = False
 
     # --- checkpoints ---
 
