@@ -16,8 +16,8 @@ from examples.kernel_regression import (
     true_points,
     truth,
 )
-from seq2seq.attention.pooling import AttentionPooling
 from seq2seq.attention.other_scores import GaussianScore
+from seq2seq.attention.pooling import AttentionPooling
 
 SEEDS = range(5)
 

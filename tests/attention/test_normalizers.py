@@ -5,8 +5,8 @@ import torch
 
 from seq2seq.attention.attention import NORMALIZERS
 from seq2seq.attention.masking import masked_softmax
-from seq2seq.attention.pooling import AttentionPooling
 from seq2seq.attention.other_scores import DotScore
+from seq2seq.attention.pooling import AttentionPooling
 from seq2seq.attention.sparsemax import sparsemax
 
 MASK = torch.tensor([[True, True, False, True, True], [False, True, True, False, False]])

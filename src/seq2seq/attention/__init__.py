@@ -16,8 +16,14 @@ from seq2seq.attention.kinds import (
 )
 from seq2seq.attention.masking import length_mask, masked_softmax
 from seq2seq.attention.memory import Memory
+from seq2seq.attention.other_scores import (
+    BilinearScore,
+    DotScore,
+    GaussianScore,
+    ScaledDotScore,
+    UniformScore,
+)
 from seq2seq.attention.pooling import AttentionPooling, AveragePooling
-from seq2seq.attention.other_scores import BilinearScore, DotScore, GaussianScore, ScaledDotScore, UniformScore
 from seq2seq.attention.sparsemax import sparsemax
 
 __all__ = [
