@@ -12,6 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from packages.programs import HYDRA_13, MAIN
+
 PACKAGES = Path(__file__).parents[2]
 LAUNCHER, SWEEPER = PACKAGES / "hydra-subprocess-launcher", PACKAGES / "hydra-optuna-racing-sweeper"
 
@@ -56,7 +58,8 @@ def run(python, folder, *words):
 def commands_of(package, folder):
     """Write the application of a README, and return its commands."""
     text = (package / "README.md").read_text(encoding="utf-8")
-    (folder / "app.py").write_text(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1])
+    application = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    (folder / "app.py").write_text(application.replace(HYDRA_13, MAIN))
     return [shlex.split(line)[1:] for line in re.findall(r"^python .*", text, re.MULTILINE)]
 
 
