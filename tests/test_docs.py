@@ -128,7 +128,7 @@ def desk(wordy_run, tmp_path_factory):
     }.items():  # fmt: skip
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     for name in ("RUN", "RUN1", "RUN2", "RUN3", "RUN4", "BOTH", "EN_FR", "FR_EN", "runs/a", "runs/b",
-                 "runs/baseline/default", "runs/baseline/mine"):  # fmt: skip
+                 "runs/baseline/default", "runs/own/mine"):  # fmt: skip
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(wordy_run, folder / name)
     shutil.copytree(ROOT / "data/samples", folder / "data/samples")

@@ -432,7 +432,7 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
     for split, pairs in splits.items():
         if pairs is None:
             continue
-        sides = [list(side) for side in pairs if side is not None]
+        sides = [list(side) for side in pairs if side is not None and not isinstance(side, str)]
         if len(sides) < 2 or len(sides[0]) != len(sides[1]):
             raise InputError(
                 f"{split}: source and target are lists of one length, the n-th translates the n-th"

@@ -185,6 +185,8 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_attends_to(tmp_path):
     assert kept.text.startswith("<unk> <unk>")
     (replaced,) = translator.translate(["a strange word"], replace_unk=True)
     assert translator.num_replaced > 0
+    with pytest.raises(InputError, match="list"):
+        translator.translate("a strange word")
     words = ["a", "strange", "word"]
     expected = [words[place] for place, _ in kept.alignment()]
     assert list(replaced.target_tokens[: len(expected)]) == expected

@@ -108,12 +108,17 @@ def test_settings_are_named_by_their_values_where_nothing_was_typed(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["empty"], ["runs", "--metric", "test/blue"], ["runs", "--baseline", "x"], ["runs", "-o", "a.jpg"],
-                                       ["runs", "other"]])  # fmt: skip
+                                       ["runs", "other"], ["runs", "untested"]])  # fmt: skip
 def test_mistakes_are_a_line(arguments, tmp_path, program):
     (tmp_path / "empty").mkdir()
     make_run(tmp_path / "runs" / "a", 1, 0.9, kind="a")
     make_run(tmp_path / "other" / "b", 1, 0.9, kind="b", references=["another text ."])
+    make_run(tmp_path / "untested" / "c", 1, 0.9, kind="c")
+    (tmp_path / "untested/c/metrics.json").write_text('{"val": {"greedy": {"bleu": 1}}, "finished": true}')
     done = program(*arguments, cwd=tmp_path, command="compare", check=2)
+    assert {"other": "other/b", "untested": "untested/c"}.get(
+        arguments[-1], ""
+    ) in done.text  # the run is named
     assert len(done.text.splitlines()) == 1
     assert done.text.startswith("error: ")
 

@@ -208,11 +208,11 @@ def commands_on_samples():
 @pytest.mark.parametrize("words", list(commands_on_samples()))
 def test_commands_for_own_text_train_on_the_samples(words, tmp_path, program):
     done = program(
-        *words, *TINY, "data.tokenizer.vocab_size=300", "name=own", f"paths.runs_dir={tmp_path}", "callbacks.attention=null",
+        *words, *TINY, "data.tokenizer.vocab_size=300", "experiment_name=own", "name=own", f"paths.runs_dir={tmp_path}", "callbacks.attention=null",
         "trainer.max_epochs=1", cwd=ROOT, timeout=300, check=0,
     )  # fmt: skip
     assert "BLEU" in done.text
-    assert (tmp_path / "baseline/own/metrics.json").is_file()
+    assert (tmp_path / "own/own/metrics.json").is_file()
 
 
 def test_readme_names_commands_on_samples():
@@ -457,6 +457,8 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
             "/translate", content=b'{"text": "a"', headers={"Content-Type": "application/json"}
         )
         assert (refused.status_code, "no JSON" in refused.json()["detail"]) == (422, True)
+        plain = client.post("/translate", content=b'{"text": "a"}', headers={"Content-Type": "text/plain"})
+        assert (plain.status_code, "Content-Type" in plain.json()["detail"]) == (422, True)
         schema = client.get("/openapi.json").json()
         assert schema["info"]["title"] == "seq2seq"
         assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.common.options import Count, File, Model, Output
+from seq2seq.common.progress import warn
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
 
@@ -66,7 +67,7 @@ def translate(
     from seq2seq.decoding.translation import UnknownCount
 
     number = keep_whole_lines(output) if resume and output is not None and output.exists() else 0
-    lines = _asked() if asks else iter(sentences) if sentences else stream_lines(input)
+    lines = _asked() if asks else _typed(sentences) if sentences else stream_lines(input)
     if len(list(islice(lines, number))) < number:
         raise InputError(
             f"--resume: {output} has {number:,} lines, more than the input: is it of another text?"
@@ -148,6 +149,13 @@ def keep_whole_lines(path: Path) -> int:
         if end < position:
             file.truncate(end)
     return count
+
+
+def _typed(sentences: Sequence[str]) -> Iterator[str]:
+    """Return the sentences of the command line, with a warning if they look like the words of one."""
+    if len(sentences) > 1 and not any(" " in each for each in sentences):
+        warn("each argument is a sentence: put quotation marks around a sentence of several words")
+    return iter(sentences)
 
 
 def _asked() -> Iterator[str]:

@@ -176,9 +176,11 @@ class Translator:
                 memory.
 
         Raises:
-            InputError: `replace_unk` is set for a model with subwords or without attention, or a sentence does not name
+            InputError: A text is given in place of a list of them, `replace_unk` is set for a model with subwords or without attention, or a sentence does not name
                 its target language, see `require_tags`.
         """
+        if isinstance(sentences, str) or isinstance(prefixes, str):
+            raise InputError('give a list of sentences, such as ["A sentence."], not a text')
         if replace_unk and isinstance(self._target_tokenizer, SentencePieceTokenizer):
             raise InputError(
                 "--replace-unk needs a vocabulary of words: a model with subwords has no unknown words"

@@ -46,6 +46,20 @@ class FinishedRun:
         """Return the part of the configuration that defines the setting."""
         return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)}
 
+    def score(self, metric: str) -> float:
+        """Return a score such as ``test/beam/chrf``.
+
+        Raises:
+            InputError: The run does not have it.
+        """
+        split = metric.partition("/")[0]
+        if split in ("val", "test") and not self.metrics.get(split):
+            raise InputError(
+                f"{self.folder} has no scores of {split}, so metric={metric} compares nothing: give the folders of "
+                "the runs to compare, or another --metric"
+            )
+        return metric_of(self.metrics, metric)
+
     def lines(self, name: str) -> list[str]:
         """Return the lines of a file of predictions, such as ``test.greedy``.
 
@@ -206,7 +220,11 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
     texts = {path.read_text() for run in both
              if (path := run.folder / "predictions" / f"{split}.reference.txt").is_file()}  # fmt: skip
     if len(texts) > 1:
-        raise InputError(f"{one.label} and {other.label} were tested on different sentences")
+        folders = one.runs[0].folder, other.runs[0].folder
+        raise InputError(
+            f"{folders[0]} and {folders[1]} were scored on different sentences of the split {split}: give the folders "
+            "of the runs to compare"
+        )
     counts = counts_of(both, metric)
     if counts is not None:
         statistics, score = counts
@@ -214,7 +232,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
         found = compare(statistics[num:], statistics[:num], level, score=score)
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
         return Difference(found.difference, found.interval, found.p, basis)
-    scores = [[metric_of(run.metrics, metric) for run in each.runs] for each in (one, other)]
+    scores = [[run.score(metric) for run in each.runs] for each in (one, other)]
     tested = welch(scores[0], scores[1], level)
     if np.isnan(tested.p):
         return Difference(tested.mean, tested.interval, None, "")
@@ -234,7 +252,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
     name = metric.rpartition("/")[2]
     sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
-    scores = {s.label: [metric_of(run.metrics, metric) for run in s.runs] for s in settings}
+    scores = {s.label: [run.score(metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
     if chosen is None:

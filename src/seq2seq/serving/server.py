@@ -322,5 +322,8 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
         if first["type"] == "json_invalid":
             detail = f"the body is no JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
             return JSONResponse({"detail": detail}, 422)
+        if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
+            detail = "send the body as JSON, with the header Content-Type: application/json"
+            return JSONResponse({"detail": detail}, 422)
         where = ".".join(str(part) for part in first.get("loc", ())) or "body"
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)
