@@ -162,7 +162,7 @@ def test_pairs_whose_tokens_do_not_spell_their_words_have_no_alignment_and_one_w
     data = PairsCorpus(train=pairs, validation=pairs, tokenizer=Halves, batch_size=1)
     sizes = [side.vocab_size for side in data.tokenizers]
     model = model_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1])
-    module = TranslationModule(model.train(), guided_alignment_weight=1.0)
+    module = TranslationModule(model.train())
     trainer = pl.Trainer(**TRAINER | {"limit_val_batches": None}, max_epochs=1, log_every_n_steps=1)
     trainer.fit(module, data)
     assert "val_attention/entropy" in trainer.callback_metrics

@@ -127,18 +127,19 @@ def require_tags(sentences: Iterable[str], vocabulary: Sequence[str], target_lan
 
     Args:
         sentences: Source sentences, cleaned.
-        vocabulary: The tokens of the source.
+        vocabulary: The tokens of the source; in one of few subwords, a tag is several.
         target_language: Code of the target language; ``mul``: several.
 
     Raises:
-        InputError: A sentence that is not blank begins with no `target_tag` of the model.
+        InputError: A sentence that is not blank begins with no `target_tag`.
     """
     if target_language != "mul":
         return
-    tags = {token.lstrip("▁") for token in vocabulary if re.fullmatch("▁?xx[a-z0-9]+", token)}
+    tags = {token.lstrip("▁") for token in vocabulary if re.fullmatch("▁?xx[a-z0-9]{2,}", token)}
     for sentence in filter(None, sentences):
-        if sentence.split(" ", 1)[0] not in tags:
+        tag = re.match("xx[a-z0-9]{2,}(?= )", sentence)
+        if tag is None or (len(tags) > 1 and tag[0] not in tags):
             raise InputError(
-                "this model translates into several languages: choose one with --to, or begin each sentence with one of "
-                f"{', '.join(sorted(tags))}"
+                "this model translates into several languages: choose one with --to, or begin each sentence with the tag "
+                f"of one, such as {', '.join(sorted(tags)) or 'xxde'}"
             )
