@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from seq2seq.errors import InputError
 
 
-class EqualSizesScore(nn.Module):
-    """Base class of scores without projection, for queries and keys of equal size."""
+class UnprojectedScore(nn.Module):
+    """Base class of scores that compare the keys as they are, of any size."""
 
-    needs_equal_sizes = True
+    needs_equal_sizes = False
 
     def __init__(self, query_size: int | None = None, key_size: int | None = None) -> None:
         super().__init__()
@@ -25,6 +25,12 @@ class EqualSizesScore(nn.Module):
     def project_keys(self, keys: Tensor) -> Tensor:
         """Return the keys unchanged."""
         return keys
+
+
+class EqualSizesScore(UnprojectedScore):
+    """Base class of scores without projection, for queries and keys of equal size."""
+
+    needs_equal_sizes = True
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return the scores (B, Q, S).
@@ -135,22 +141,13 @@ class GaussianScore(EqualSizesScore):
         return -0.5 * self.inverse_width**2 * _squared_distances(queries, keys)
 
 
-class UniformScore(nn.Module):
+class UniformScore(UnprojectedScore):
     """The same score for every key: the context is the mean of the values, the baseline for attention.
 
         a(q, k) = 0
 
     Queries and keys may differ in size.
     """
-
-    needs_equal_sizes = False
-
-    def __init__(self, query_size: int | None = None, key_size: int | None = None) -> None:
-        super().__init__()
-
-    def project_keys(self, keys: Tensor) -> Tensor:
-        """Return the keys unchanged."""
-        return keys
 
     def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor | None = None) -> Tensor:
         """Return zeros (B, Q, S)."""

@@ -1,5 +1,6 @@
 """The command that translates lines, sentences, or what is typed on a terminal."""
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -153,7 +154,7 @@ def keep_whole_lines(path: Path) -> int:
 
 def _typed(sentences: Sequence[str]) -> Iterator[str]:
     """Return the sentences of the command line, with a warning if they look like the words of one."""
-    if len(sentences) > 1 and not any(" " in each for each in sentences):
+    if len(sentences) > 1 and not any(re.search(r"\s|[.!?…。！？]$", each) for each in sentences[:-1]):
         warn("each argument is a sentence: put quotation marks around a sentence of several words")
     return iter(sentences)
 

@@ -282,9 +282,8 @@ class TranslationDataModule(pl.LightningDataModule):
         rank, processes = self._share()
         size = BatchSize(max(self.batch_size or 1, 128) if self.max_tokens is None else None, self.max_tokens)
         filled = np.flatnonzero([bool(clean(pair.source)) for pair in split.pairs])
-        if (
-            0 < len(filled) < processes
-        ):  # Lightning leaves the validation out in one without a batch; others wait for it
+        # in a process without a batch, Lightning leaves the validation out, and the others wait for it
+        if 0 < len(filled) < processes:
             raise InputError(
                 f"{len(filled)} sentences with text to validate on, and {processes} processes: give one for each, or a "
                 "smaller trainer.devices"

@@ -108,8 +108,8 @@ def require_language_code(key: str, code: str) -> None:
         InputError: It is no language code; the message names the key and the likely code.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        nearest = difflib.get_close_matches(code.lower(), ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
-        meant = NAMES.get(code.lower()) or next(iter(nearest), None)
+        near = difflib.get_close_matches(code.lower(), ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
+        meant = NAMES.get(code.lower()) or next(iter(near), None)
         hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
 

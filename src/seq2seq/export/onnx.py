@@ -150,10 +150,8 @@ def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as partial:
         written = _written(model, Path(partial))
-        batches = [
-            *LENGTHS,
-            (MAX_TOKENS, 3),
-        ]  # the longest too: a trace takes the branches of its own lengths
+        # the longest too: a trace takes the branches of its own lengths
+        batches = [*LENGTHS, (MAX_TOKENS, 3)]
         prove("the graph", model, _Graphs(written).steps_of, BOUND, ADVICE, batches)
         folder.mkdir(exist_ok=True)
         return [each.replace(folder / each.name) for each in written]

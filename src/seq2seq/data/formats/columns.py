@@ -43,19 +43,6 @@ class Columns:
         """Whether the user named the columns."""
         return self.wanted[0] is not None
 
-    @property
-    def labels(self) -> list[frozenset[str]]:
-        """What each of the languages is called."""
-        return [language_names(language) for language in self.languages]
-
-    def side_of(self, language: str) -> int | None:
-        """Return 0 for the name of the source language, 1 for that of the target, None for another one."""
-        plain = [code.casefold().replace("_", "-") for code in (*self.languages, language)]
-        if plain[2] in plain[:2]:  # of two kinds of one language, such as en-US and en-GB
-            return plain.index(plain[2])
-        names = language_names(language)
-        return next((side for side, label in enumerate(self.labels) if names & label), None)
-
     def refusal(self, path: str, found: Iterable[str]) -> InputError:
         """Return the error of a file of other languages."""
         return InputError(
@@ -90,7 +77,7 @@ class Columns:
     def by_name(self, names: Sequence[str]) -> tuple[int, int] | None:
         """Return the columns that are named for the languages, or source and target; None if that is in doubt."""
         words = [set(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]
-        labels = self.labels
+        labels = [language_names(language) for language in self.languages]
         folded = [name.casefold().replace("_", "-") for name in names]
         exact = [[place for place, name in enumerate(folded) if name in label] for label in labels]
         about = [[place for place, found in enumerate(words) if found & label] for label in labels]

@@ -4,6 +4,7 @@ from codecs import BOM_UTF8
 
 from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns
+from seq2seq.data.formats.kinds import HEAD, kind_of
 from seq2seq.data.languages import language_names
 from seq2seq.data.text import SentencePair, open_text
 from seq2seq.errors import InputError
@@ -24,7 +25,7 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     try:
         with open_text(path) as file:
             content = file.read()
-        if content.startswith((b"\xde\x12\x04\x95", b"\x95\x04\x12\xde")):
+        if kind_of(content[:HEAD]) == "gettext_binary":
             catalog = polib.mofile(content)
         else:
             catalog = polib.pofile(content.removeprefix(BOM_UTF8).decode(polib.detect_encoding(content)))

@@ -76,9 +76,8 @@ def kind_of(head: bytes) -> str:
     elif re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
         kind = "gettext"
     else:
-        kind = (
-            "binary" if b"\0" in head and "\ufffd" in start[:-4] else "text"
-        )  # which may end within a letter
+        is_text = b"\0" not in head or "\ufffd" not in start[:-4]  # it may end within a letter
+        kind = "text" if is_text else "binary"
     return encoding if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
 
 

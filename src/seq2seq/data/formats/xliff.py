@@ -2,6 +2,7 @@
 
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, name_of, text_of
+from seq2seq.data.languages import nearest
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
 
@@ -25,10 +26,10 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
                 top.get("source-language") or root.get("srcLang") or "",
                 top.get("target-language") or root.get("trgLang") or columns.languages[1],
             ]
-            sides = [columns.side_of(each) for each in declared]
-            if sorted(map(str, sides)) != ["0", "1"]:
+            codes = [nearest(declared, language) for language in columns.languages]
+            if codes not in ([[declared[0]], [declared[1]]], [[declared[1]], [declared[0]]]):
                 raise columns.refusal(path, declared)
-            turned = sides == [1, 0]
+            turned = codes[0] == [declared[1]]
         source, target = ("".join(map(text_of, children(unit, name)[:1])) for name in ("source", "target"))
         states = {each.get("state") for each in [unit, *children(unit, "target")]}
         target = "" if states & UNTRANSLATED else target
