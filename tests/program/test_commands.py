@@ -57,6 +57,15 @@ def test_sentences_of_the_command_line_are_translated_as_those_of_a_file(
     assert of_line.text == of_file.text
 
 
+@pytest.mark.parametrize(
+    ("typed", "is_warned"),
+    [(["I", "see", "it."], True), (["I see it.", "Go."], False), (["Stop!", "Go."], False)],
+)
+def test_words_that_look_like_one_sentence_are_warned_of(typed, is_warned, wordy_run, tmp_path, program):
+    done = program(wordy_run, *typed, command="translate", cwd=tmp_path, check=0)
+    assert ("quotation marks" in done.text) == is_warned
+
+
 def test_a_terminal_shows_log_probability_unknown_words_and_attention(wordy_run, tmp_path, program):
     (tmp_path / "typed").write_text("I see the xylophone.\n\n")
 
