@@ -15,7 +15,7 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint, RichProgressBar, WeightAveraging
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, RichProgressBar, Timer, WeightAveraging
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
@@ -173,7 +173,8 @@ class ResumeState(Callback):
             states: list[Any] = [None] * trainer.world_size
             torch.distributed.all_gather_object(states, self.state_dict())
             checkpoint["callbacks"][self.state_key] = {"processes": states}
-        checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if trainer.should_stop else None
+        ended = trainer.should_stop and not out_of_time(trainer)  # of its time, Lightning keeps the count
+        checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
@@ -214,6 +215,13 @@ class ResumeState(Callback):
             value = trainer.callback_metrics.get(config.monitor or "")
             if config.reduce_on_plateau and value is not None:
                 pl_module.lr_scheduler_step(config.scheduler, value)
+
+
+def out_of_time(trainer: pl.Trainer) -> bool:
+    """Return whether a training has used the time of `lightning.Trainer(max_time=…)`."""
+    callbacks = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+    left = [each.time_remaining() for each in callbacks if isinstance(each, Timer)]
+    return any(seconds is not None and seconds <= 0 for seconds in left)
 
 
 def own_folders(trainer: pl.Trainer) -> set[Path]:
@@ -393,6 +401,8 @@ def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | Non
 class EpochMean(WeightAveraging):
     """Validate and export the mean of the weights at the ends of epochs; before the first, the current weights.
 
+    An epoch that is not trained to its end is not in it.
+
     Args:
         start_epoch: The first epoch in the mean, counted from 1.
     """
@@ -419,7 +429,7 @@ class EpochMean(WeightAveraging):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Add the weights of this epoch, once."""
-        if trainer.current_epoch > self._latest_update_epoch:
+        if trainer.is_last_batch and trainer.current_epoch > self._latest_update_epoch:
             super().on_train_epoch_end(trainer, pl_module)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
