@@ -210,3 +210,20 @@ def test_the_next_commands_are_those_of_the_environment(tmp_path, monkeypatch):
             first,
         )
         assert words[2:] == ["translate", str(tmp_path), "It's me."]
+
+
+@pytest.mark.parametrize(
+    "text", ["It's me.", "It's $5", 'Say "it\'s"', "it's `a`", "it's a\\b", "it's here!", "No."]
+)
+def test_a_shell_reads_what_is_quoted(text):
+    from seq2seq.run.summary import quoted
+
+    shown = quoted(text)
+    assert shlex.split(shown) == [text]
+    assert (
+        subprocess.run(
+            ["bash", "-c", f"printf %s {shown}"], capture_output=True, text=True, check=True
+        ).stdout
+        == text
+    )
+    assert (shown[0] == '"') == (text == "It's me.")

@@ -21,6 +21,7 @@ import yaml
 
 import seq2seq
 from seq2seq.common.shipped import MODELS, SHIPPED
+from seq2seq.data.text import example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
 from tests.conftest import ROOT, TINY
@@ -184,6 +185,9 @@ def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
     assert "Click the button to close the dialog." in (tmp_path / "demo.html").read_text(encoding="utf-8")
     done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
     assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+    for name in SHIPPED:
+        assert len(found := examples(MODELS / name)) == 3
+        assert all(example_sentences([text, "another one of five words"], 1) == [text] for text in found)
     for metadata in ("widget: [x, {text: Hi}, {text: [a]}]", "widget: 2001-99-99", "- a", "[" * 9999):
         (tmp_path / "README.md").write_text(f"---\n{metadata}\n---\n")
         assert examples(tmp_path) == (["Hi"] if "Hi" in metadata else [])
