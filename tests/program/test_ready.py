@@ -32,6 +32,11 @@ COMMAND = ROOT / "src/seq2seq/__main__.py"
 MAX_MODEL, MAX_MODELS = 6_000_000, 25_000_000  # bytes of one, and of all that a wheel takes along
 
 
+def embedded(page):
+    """What a page of the viewer shows."""
+    return json.loads(re.search(r'id="attention-data">(.*?)</script>', page, re.DOTALL)[1])
+
+
 def card(folder):
     """Metadata and text of a model card."""
     _, metadata, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
@@ -172,6 +177,10 @@ def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
     assert "Content-Security-Policy" in page
     assert "<b>" not in page
     assert done.text.startswith("Le chat rouge la voit." if target else "")
+    (run,) = embedded(page)["index"]["runs"]
+    assert "grammar-en-fr" in run["run"]
+    assert run["run"] in page[: page.index("</title>")]
+    assert embedded(page)["views"][0]["steps"] == [None]
     done = program("show", "grammar-en-fr", " ", script=COMMAND, cwd=tmp_path, check=2)
     assert "blank" in done.text
 

@@ -32,6 +32,14 @@ def model_path(name: str | Path) -> Path:
     return path
 
 
+def model_name(folder: str | Path) -> str:
+    """Return what a model is called: its folder, or the run whose folder ``model`` it is."""
+    path = Path(folder).resolve()
+    return (
+        path.parent.name if path.name == "model" and (path.parent / "metrics.json").is_file() else path.name
+    )
+
+
 def config_of(name: str | Path) -> Path:
     """Return the ``config.json`` of a model folder, of the model in a run folder, or of a bundled model.
 
