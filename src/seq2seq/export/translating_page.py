@@ -20,7 +20,6 @@ from sentencepiece import sentencepiece_model_pb2
 from torch import Tensor
 
 from seq2seq.attention import Attention
-from seq2seq.common.shipped import model_name
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.languages import base_language, has_dotless_i
 from seq2seq.data.tokenizers import (
@@ -81,7 +80,7 @@ def export_page(folder: str | Path, sentence: str) -> str:
     languages = [model[side]["language"] for side in ("source", "target")]
     return html_page(
         data,
-        title=f"{' → '.join(languages)}, {model_name(folder)}",
+        title=f"{' → '.join(languages)}, {Path(folder).resolve().name}",
         modules=[model_module(), *viewer_modules(), static_file("asking.js")],
         start="translating(document.body);\n",
         style=static_file("asking.css"),
