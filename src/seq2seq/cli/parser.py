@@ -44,14 +44,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the message, and exit with status 2."""
-        words, options = (re.findall(r"--[\w-]+", text) for text in (message, self.format_help()))
+        words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
+        dashes = "--"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
-            words, options = [choice[1]], re.findall(r"[\w-]+", choice[2])
+            words, options, dashes = [choice[1]], re.findall(r"[\w-]+", choice[2]), ""
         elif "unrecognized" not in message:
             words = []
         near = [found for word in words if (found := nearest(word, options))]
-        near += [each for word in words for each in options if word.strip("-") in each.split("-")]
-        hint = f"did you mean {near[0]}? " if near else ""
+        near += [each for word in words for each in options if word in each.split("-")]
+        hint = f"did you mean {dashes}{near[0]}? " if near else ""
         self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
 
     def parse(self, arguments: Sequence[str]) -> dict[str, Any]:
