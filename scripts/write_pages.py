@@ -16,7 +16,6 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
@@ -59,11 +58,11 @@ def write_pages(folder: Path) -> None:
 
 
 def live_page(model: Path) -> str:
-    """Return the page on which a shipped model translates its shortest example."""
+    """Return the page on which a shipped model translates the first example of its card."""
+    from seq2seq.export.card import examples
     from seq2seq.export.translating_page import export_page
 
-    card = yaml.safe_load((model / "README.md").read_text(encoding="utf-8").split("---\n")[1])
-    return export_page(model, min((each["text"] for each in card["widget"]), key=len))
+    return export_page(model, examples(model)[0])
 
 
 def outside_blocks(text: str, change: Callable[[str], str]) -> str:

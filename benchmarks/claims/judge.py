@@ -262,12 +262,12 @@ def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
 def page() -> str:
     """Return the page of all claims."""
     head = (HERE / "page.md").read_text(encoding="utf-8")
-    rows, parts = [], []
+    rows, parts, others = [], [], []
     for path in sorted(HERE.glob("*.yaml")):
         claim, kept = yaml.safe_load(path.read_text(encoding="utf-8")), RESULTS / f"{path.stem}.json"
         says = f"{claim['says']} ({claim['source']})"
         if not kept.is_file():
-            rows.append(f"| {says} | `{path.stem}` | not measured for this version | | | |")
+            others.append(f"| {says} | `{path.stem}` |")
             continue
         each = json.loads(kept.read_text(encoding="utf-8"))
         draw(each, claim, RESULTS / f"{path.stem}.png")
@@ -284,8 +284,18 @@ def page() -> str:
         parts += ["", f"![{path.stem}](claims/{path.stem}.png)", ""]
         if (text := RESULTS / f"{path.stem}.txt").is_file():
             parts += [text.read_text(encoding="utf-8").strip(), ""]
-    columns = "| claim | NAME | verdict | runs | time | commit, date |\n| --- | --- | --- | --- | --- | --- |"
-    return "\n".join([head.strip(), "", columns, *rows, "", *parts]).rstrip() + "\n"
+    if rows:
+        rows = [
+            "| claim | NAME | verdict | runs | time | commit, date |",
+            "| --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    if others:
+        lead = "These claims have" if rows else "No claim has"
+        others = ["## Not run", "", f"{lead} {'not ' if rows else ''}been run with this version, so this page has no verdict on "
+                  "them. The command above runs one.", "", "| claim | NAME |", "| --- | --- |", *others, ""]  # fmt: skip
+    return "\n".join([head.strip(), "", *rows, *parts, *others]).rstrip() + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
 from seq2seq.common.progress import announce
-from seq2seq.common.shipped import config_of, model_path
+from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
@@ -289,7 +289,8 @@ class Run:
             pairs = [SentencePair(sentence, target)]
             (found,) = force_pairs(self.folder, pairs, trust_custom_code=self.trust_custom_code)
         weights = found.weights if found.heads is None else found.heads
-        return show(weights, found.source_tokens, found.target_tokens, score=found.score)
+        title = f"Attention of {model_name(self.folder)}"
+        return show(weights, found.source_tokens, found.target_tokens, score=found.score, title=title)
 
     def page(self, sentence: str = "", *, height: int = 900) -> Any:
         """Return the page that translates, as a notebook shows it: type, choose other words, set the attention.

@@ -461,6 +461,24 @@ def test_one_sentence_has_no_control_that_does_nothing(open_page, tmp_path):
         expect(page.get_by_role("button", name=name)).to_be_hidden()
 
 
+@pytest.mark.parametrize("width", [700, 1280, 1920])
+def test_a_matrix_that_fits_has_no_scroll_bar_and_a_title_without_a_step(width, open_page, tmp_path):
+    path = tmp_path / "page.html"
+    words = ["saves", "the", "document", "and", "closes", "the", "window", ".", "<eos>"]
+    for source, target in ((words, words), ([*"abcdefghijkl", "internationalization"], ["rechtsschutzversicherung"]),
+                           ([*"abcdefgh"], [f"word{number}" for number in range(70)])):  # fmt: skip
+        weights = np.full((len(target), len(source)), 1 / len(source))
+        shown = show(weights, source, target, title="Attention of mine", kind="beam search")
+        path.write_text(shown.page, "utf-8")
+        page = open_page(path.as_uri())
+        page.set_viewport_size({"width": width, "height": 800})
+        page.reload()
+        expect(page.locator("figcaption b")).to_have_text("Attention of mine")
+        expect(page.locator("figcaption span")).to_have_text("Beam search")
+        assert page.locator(".pad").evaluate("node => node.scrollWidth <= node.clientWidth")
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 def test_a_scale_is_chosen_and_its_legend_says_which(open_tab):
     page, tab = open_tab(run="heads")
     before = tab.locator(".cells").inner_html()

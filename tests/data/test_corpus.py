@@ -15,6 +15,7 @@ from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.text import (
     SentencePair,
+    example_sentences,
     hold_out,
     in_file_order,
     read_lines,
@@ -291,3 +292,12 @@ def test_fewer_sentences_to_validate_on_than_processes_are_refused():
     with pytest.raises(InputError, match="2 processes"):
         data.val_dataloader()
     assert len(data.test_dataloader()) == 0
+
+
+def test_sentences_to_show_are_single_and_need_no_escape():
+    right = ["The cats see the old dogs.", "打开选中的文件。", "Where are the two cats?"]
+    wrong = ["Open it. Then close it again.", "The cat doesn't see the dogs.", 'She says "no" to the dogs.', "Yes.", "",
+             "It costs $5 in this old shop.", "Öffnen? Dann geht es so weiter.", " ".join(["word"] * 30)]  # fmt: skip
+    assert example_sentences([*wrong, *right, right[0]]) == right
+    assert example_sentences([wrong[0], right[0]]) == [right[0], wrong[0]]
+    assert example_sentences(["", "  "]) == []

@@ -95,6 +95,9 @@ def test_one_seed_is_said(tmp_path, program):
 def test_several_seeds_of_one_setting_are_not_said_to_be_compared(tmp_path, program):
     for seed in (1, 2):
         make_run(tmp_path / "runs" / str(seed), seed, 0.95, kind="a")
+    done = program("runs", cwd=tmp_path, command="compare", check=0)
+    assert "nothing is compared" in done.text
+    assert not [*tmp_path.rglob("comparison.*")]
     done = program("runs", "-o", "one.pdf", cwd=tmp_path, command="compare", check=0)
     assert "one seed" not in done.text
     assert "nothing is compared" in done.text

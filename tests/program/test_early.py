@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import random
 import shlex
 import signal
 import socket
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq.cli.main import main
+from seq2seq.common.names import nearest
 from tests.conftest import ROOT
 
 PARALLEL = ["train", "data=parallel", "data.source_language=en", "data.target_language=fr",
@@ -210,3 +213,54 @@ def test_the_next_commands_are_those_of_the_environment(tmp_path, monkeypatch):
             first,
         )
         assert words[2:] == ["translate", str(tmp_path), "It's me."]
+
+
+@pytest.mark.parametrize(
+    "text", ["It's me.", "It's $5", 'Say "it\'s"', "it's `a`", "it's a\\b", "it's here!", "No."]
+)
+def test_a_shell_reads_what_is_quoted(text):
+    from seq2seq.run.summary import quoted
+
+    shown = quoted(text)
+    assert shlex.split(shown) == [text]
+    assert (
+        subprocess.run(
+            ["bash", "-c", f"printf %s {shown}"], capture_output=True, text=True, check=True
+        ).stdout
+        == text
+    )
+    assert (shown[0] == '"') == (text == "It's me.")
+
+
+def test_exchanged_letters_are_put_right():
+    from seq2seq.run.config import known_keys
+    from seq2seq.run.messages import nearest_key
+
+    drawn, keys = random.Random(0), known_keys()
+    for key in drawn.sample([each for each in keys if len(each.rpartition(".")[2]) > 1], 60):
+        place = drawn.randrange(len(key) - 1)
+        swapped = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
+        if "." not in key[place : place + 2] and swapped not in keys:
+            assert nearest_key(swapped, keys) == key
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("rl", ["eps", "lr"], "lr"), ("GRU", ["lstm", "gru"], "gru"), ("dto", ["dot", "scaled_dot"], "dot"),
+        ("gpus", ["cpu", "gpu"], "gpu"), ("onxx", ["onnx", "page"], "onnx"), ("x", ["lr", "y"], None), ("", ["ab"], None),
+        ("pgu", ["cpu", "gpu"], "gpu"), ("additif", ["dot", "additive"], "additive"), ("abdc", ["abcde", "abcd"], "abcd"),
+    ],
+)  # fmt: skip
+def test_the_name_that_was_meant(name, known, meant):
+    assert nearest(name, known) == meant
+
+
+def test_what_is_exported_is_checked_before_an_option_is_missed(tmp_path, capsys):
+    for words, key in ((["onxx", "x"], "did you mean onnx?"),
+                       (["onnx", "help-en-de"], "-o"), (["onnx", "help-en-de", "-o", "x", "--presicion", "x"], "--precision"),
+                       (["onnx"], "MODEL")):  # fmt: skip
+        with pytest.raises(SystemExit) as end:
+            main(["export", *words])
+        assert end.value.code == 2
+        assert key in capsys.readouterr().err

@@ -21,6 +21,7 @@ import yaml
 
 import seq2seq
 from seq2seq.common.shipped import MODELS, SHIPPED
+from seq2seq.data.text import example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
 from tests.conftest import ROOT, TINY
@@ -29,6 +30,11 @@ from tests.test_docs import typed
 
 COMMAND = ROOT / "src/seq2seq/__main__.py"
 MAX_MODEL, MAX_MODELS = 6_000_000, 25_000_000  # bytes of one, and of all that a wheel takes along
+
+
+def embedded(page):
+    """What a page of the viewer shows."""
+    return json.loads(re.search(r'id="attention-data">(.*?)</script>', page, re.DOTALL)[1])
 
 
 def card(folder):
@@ -171,6 +177,10 @@ def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
     assert "Content-Security-Policy" in page
     assert "<b>" not in page
     assert done.text.startswith("Le chat rouge la voit." if target else "")
+    (run,) = embedded(page)["index"]["runs"]
+    assert "grammar-en-fr" in run["run"]
+    assert run["run"] in page[: page.index("</title>")]
+    assert embedded(page)["views"][0]["steps"] == [None]
     done = program("show", "grammar-en-fr", " ", script=COMMAND, cwd=tmp_path, check=2)
     assert "blank" in done.text
 
@@ -184,6 +194,9 @@ def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
     assert "Click the button to close the dialog." in (tmp_path / "demo.html").read_text(encoding="utf-8")
     done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
     assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+    for name in SHIPPED:
+        assert len(found := examples(MODELS / name)) == 3
+        assert all(example_sentences([text, "another one of five words"], 1) == [text] for text in found)
     for metadata in ("widget: [x, {text: Hi}, {text: [a]}]", "widget: 2001-99-99", "- a", "[" * 9999):
         (tmp_path / "README.md").write_text(f"---\n{metadata}\n---\n")
         assert examples(tmp_path) == (["Hi"] if "Hi" in metadata else [])

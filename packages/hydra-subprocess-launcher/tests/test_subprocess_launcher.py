@@ -45,6 +45,15 @@ def test_a_grid_ends_with_a_table_and_is_added_to(app):
     assert {x: int(row["result"]) for x, row in found.items()} == {"1": 2, "4": 5, "5": 10}
 
 
+@pytest.mark.parametrize(
+    ("words", "head"), [([], "result"), (["+metric=loss"], "loss"), (["+metric=loss,x"], "result")]
+)
+def test_the_table_names_the_metric_of_the_application(words, head, app):
+    done = app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,4", *words, check=0)
+    (line,) = [line.split() for line in done.text.splitlines() if line.split()[-1:] == ["status"]]
+    assert line[-2] == head
+
+
 def test_jobs_are_given_what_the_command_line_says(app):
     (app.folder / "more" / "group").mkdir(parents=True)
     (app.folder / "more" / "group" / "mine.yaml").write_text("# @package _global_\nkind: mine\n")

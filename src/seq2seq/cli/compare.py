@@ -26,7 +26,7 @@ def compare(
     ``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
     (`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the
     number of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the
-    number of all pairs. Writes a table and a figure.
+    number of all pairs. Writes a table and a figure; of one setting only where ``-o`` says so.
 
     Args:
         runs: Run folders, or folders that contain them.
@@ -41,18 +41,21 @@ def compare(
     found, left_out = find_runs(runs)
     settings = settings_of(found)
     announce(f"comparing {len(settings)} settings")
-    from seq2seq.visualization.comparison import draw_comparison
-
     rows = compared(settings, metric, baseline)
     print(f"{metric} of {len(found)} run{'s' if len(found) > 1 else ''}\n\n{comparison_table(rows)}\n")
     if len(rows) > 1:
         print("intervals hold jointly at 95 %")
     else:
-        print("there is one setting, so nothing is compared: train another one, or give more folders")
+        print("there is one setting, so nothing is compared or written: train another one, or give more folders"
+              if output is None else "there is one setting, so nothing is compared")  # fmt: skip
     if any(row.get("basis") == "sentences" for row in rows):
         print("one seed: the difference is of these models, not of the settings")
     for reason in left_out:
         print(f"left out: {reason}")
+    if len(rows) < 2 and output is None:
+        return
+    from seq2seq.visualization.comparison import draw_comparison
+
     with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
         writer.writeheader()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from seq2seq.common.options import Count, File, Output, Precision
 from seq2seq.common.progress import announce
-from seq2seq.common.shipped import config_of, model_path
+from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.errors import InputError
 
 
@@ -82,7 +82,7 @@ def _attention_page(model: Path, source: str | Path | None, target: str | Path |
         pairs = read_pairs(source, target)
         with TemporaryDirectory() as folder:
             record(Path(folder), model, pairs, step=0, beam_size=beam_size)
-            return export_html(folder, name=model.resolve().name)
+            return export_html(folder, name=model_name(model), has_steps=False)
     except InputError:
         raise
     except ValueError as error:

@@ -1,6 +1,5 @@
 """The command ``seq2seq NAME …``, and ``python -m seq2seq``."""
 
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -8,6 +7,7 @@ from typing import Any
 
 from seq2seq.cli.interrupts import end_imports_on_interrupt
 from seq2seq.cli.parser import parser_of
+from seq2seq.common.names import nearest
 from seq2seq.common.progress import announce
 
 COMMANDS = {
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"  {name:<17} {text}" for name, text in COMMANDS.items()))
         return 0
     if given[0] not in COMMANDS:
-        nearest = difflib.get_close_matches(given[0], COMMANDS, n=1)
-        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        meant = nearest(given[0], COMMANDS)
+        hint = f"did you mean {meant}? " if meant else ""
         print(
             f"error: seq2seq {given[0]}: there is no such command; {hint}choose one of {', '.join(COMMANDS)}",
             file=sys.stderr,
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             train(given[1:])
             return 0
         function = command(given[0])
-        options = vars(parser_of(given[0], function).parse_intermixed_args(given[1:]))
+        options = parser_of(given[0], function).parse(given[1:])
         from seq2seq.run.messages import exit_on_error
 
         with exit_on_error():

@@ -14,7 +14,6 @@ The section Args of the docstring has the help. The default is added to it.
 """
 
 import argparse
-import difflib
 import inspect
 import re
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
+from seq2seq.common.names import nearest
 from seq2seq.errors import InputError
 
 SHORT = {"output": ["-o"]}
@@ -32,15 +32,37 @@ METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong."""
+    """A parser that says in one line what is wrong.
+
+    Attributes:
+        needed: Options that cannot be left out.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.needed: list[argparse.Action] = []
 
     def error(self, message: str) -> NoReturn:
         """Print the message, and exit with status 2."""
         words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
-        nearest = [each for word in words for each in difflib.get_close_matches(word, options, n=1)]
-        nearest += [each for word in words for each in options if word in each.split("-")]
-        hint = f"did you mean --{nearest[0]}? " if nearest and "unrecognized" in message else ""
+        dashes = "--"
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            words, options, dashes = [choice[1]], re.findall(r"[\w-]+", choice[2]), ""
+        elif "unrecognized" not in message:
+            words = []
+        near = [found for word in words if (found := nearest(word, options))]
+        near += [each for word in words for each in options if word in each.split("-")]
+        hint = f"did you mean {dashes}{near[0]}? " if near else ""
         self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
+
+    def parse(self, arguments: Sequence[str]) -> dict[str, Any]:
+        """Return the arguments of the function; what stands by position is checked first, then whether an option is missing."""
+        found = vars(self.parse_intermixed_args(arguments))
+        if missing := [each for each in self.needed if each.dest not in found]:
+            self.error(
+                f"{', '.join('/'.join(each.option_strings) for each in missing)}: this option is needed"
+            )
+        return found
 
 
 def parser_of(name: str, function: Callable[..., Any]) -> Parser:
@@ -59,12 +81,15 @@ def add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str) -> s
     """Add a parameter to a parser; return how the usage shows it, empty for an option that can be left out."""
     keywords, default, name = argument(hint), parameter.default, parameter.name
     is_needed, is_option = default is parameter.empty, parameter.kind is parameter.KEYWORD_ONLY
-    if not is_needed:
+    if is_needed and is_option:
+        keywords["default"] = argparse.SUPPRESS
+    elif not is_needed:
         keywords["default"] = default
         text += "" if default in (None, "", ()) or default is False else f" (default: {default})"
     if is_option:
         names = [*SHORT.get(name, ()), f"--{name.replace('_', '-')}"]
-        action = parser.add_argument(*names, required=is_needed, help=text, **keywords)
+        action = parser.add_argument(*names, help=text, **keywords)
+        parser.needed += [action] if is_needed else []
         return f"{names[0]} {action.metavar}" if is_needed else ""
     if not is_needed:
         keywords["nargs"] = "*" if "nargs" in keywords else "?"

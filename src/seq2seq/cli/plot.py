@@ -5,7 +5,7 @@ from typing import Annotated
 
 from seq2seq.common.options import Output
 from seq2seq.common.progress import announce, announce_replaced
-from seq2seq.common.shipped import config_of, model_path
+from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.errors import InputError
 
 PICTURE = Path("attention.png")
@@ -84,7 +84,7 @@ def _plot_sentences(
         found = Translator(saved).translate(sentences)
     else:
         found = force_pairs(model, [SentencePair(sentences[0], target)])
-    name = model.resolve().name
+    name = model_name(model)
     panels = list[Panel]()
     for sentence, each in zip(sentences, found, strict=True):
         sides = each.source_tokens, each.target_tokens

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from seq2seq.common.options import Count, Model, Output
 from seq2seq.common.progress import announce, announce_replaced
+from seq2seq.common.shipped import model_name
 from seq2seq.errors import InputError
 
 PAGE = Path("attention.html")
@@ -59,8 +60,8 @@ def show(
     weights = found.weights if found.heads is None else found.heads
     shown = show(
         weights, found.source_tokens, found.target_tokens, score=found.score,
-        kind="beam" if target is None else "forced",
-        title=f"{found.text}, {Path(model).resolve().name}", effect=effect_of(saved, sentence, found),
+        kind="forced" if target is not None else "beam search" if beam_size > 1 else "greedy search",
+        title=f"Attention of {model_name(model)}", effect=effect_of(saved, sentence, found),
     )  # fmt: skip
     output.write_text(shown.page, encoding="utf-8")
     print(found.text)

@@ -3,9 +3,9 @@
 Each is a model folder with a card, README.md: data and license, scores, command and commit that made it.
 """
 
-import difflib
 from pathlib import Path
 
+from seq2seq.common.names import nearest
 from seq2seq.errors import InputError
 
 MODELS = next(
@@ -32,6 +32,14 @@ def model_path(name: str | Path) -> Path:
     return path
 
 
+def model_name(folder: str | Path) -> str:
+    """Return what a model is called: its folder, or the run whose folder ``model`` it is."""
+    path = Path(folder).resolve()
+    return (
+        path.parent.name if path.name == "model" and (path.parent / "metrics.json").is_file() else path.name
+    )
+
+
 def config_of(name: str | Path) -> Path:
     """Return the ``config.json`` of a model folder, of the model in a run folder, or of a bundled model.
 
@@ -47,8 +55,8 @@ def config_of(name: str | Path) -> Path:
             f"{path} holds no config.json: give the folder of a finished run, or its model/ folder"
         )
     known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
-    nearest = difflib.get_close_matches(str(path), known, n=1)
+    meant = nearest(str(path), known)
     raise InputError(
-        f"{path}: there is no such folder; {f'did you mean {nearest[0]}? ' if nearest else ''}give a run folder, "
+        f"{path}: there is no such folder; {f'did you mean {meant}? ' if meant else ''}give a run folder, "
         f"a model folder, or the name of a bundled model: {', '.join(SHIPPED)}"
     )

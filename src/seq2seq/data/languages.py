@@ -1,10 +1,10 @@
 """Language codes: any code of a language to the code that the rules of this program know it by."""
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
+from seq2seq.common import names
 from seq2seq.errors import InputError
 
 TWO_LETTERS = {
@@ -108,8 +108,9 @@ def require_language_code(key: str, code: str) -> None:
         InputError: It is no language code; the message names the key and the likely code.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        near = difflib.get_close_matches(code.lower(), ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
-        meant = NAMES.get(code.lower()) or next(iter(near), None)
+        meant = NAMES.get(code.lower()) or names.nearest(
+            code, ("en", "fr", "de", "cs", "es", "it", "pt", "nl")
+        )
         hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
 

@@ -11,10 +11,10 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate, compress, islice
+from itertools import accumulate, chain, compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import regex
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import warn
 from seq2seq.data.formats.kinds import HEAD, plain_lines, text_member
-from seq2seq.data.words import clean, text_word_parts
+from seq2seq.data.words import clean, split_words, text_word_parts
 from seq2seq.errors import InputError
 
 Links = tuple[tuple[int, int], ...]
@@ -279,6 +279,20 @@ def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str,
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
+
+
+EXAMPLE = re.compile(r"""[^'"`’$\\!.?。！？…]+[.?。？]?""")
+"""One sentence, as a shell takes it in quotation marks of any kind."""
+
+
+def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
+    """Return sentences to show, the first that are one sentence of 5 to 15 words and signs, without quotation marks.
+
+    Where there are fewer, other sentences follow in their order.
+    """
+    different = [each for each in dict.fromkeys(map(clean, texts)) if each]
+    fit = (each for each in different if EXAMPLE.fullmatch(each) and 5 <= len(split_words(each)) <= 15)
+    return list(islice(dict.fromkeys(chain(fit, different)), count))
 
 
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")

@@ -71,7 +71,8 @@ def save_pretrained(
 ) -> Path:
     """Write the model of a finished run as a model folder with a card, README.md.
 
-    The scores of the card are those of the weights as they are written, on the run's test split.
+    The scores of the card are those of the weights as they are written, on the run's test split. Its examples are sentences
+    that are translated as the reference, if there are such.
 
     Args:
         run: Folder of the run.
@@ -82,7 +83,7 @@ def save_pretrained(
     Raises:
         InputError: The run is not finished, or its model needs classes from elsewhere.
     """
-    from seq2seq.data.text import read_parallel
+    from seq2seq.data.text import example_sentences, read_parallel
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
@@ -102,16 +103,18 @@ def save_pretrained(
         length_penalty=decoding["length_penalty"],
         length_penalty_alpha=decoding.get("length_penalty_alpha", decoding.get("alpha", 0.6)),
     )
-    found = as_metrics(score_searches(Translator.load(folder), pairs, search))
+    scored = score_searches(Translator.load(folder), pairs, search)
+    texts = list(scored.values())[-1].texts
+    right = [pair.source for pair, text in zip(pairs, texts, strict=True) if text == pair.target]
     overrides = run / ".hydra" / "overrides.yaml"
     given = yaml.safe_load(overrides.read_text(encoding="utf-8")) if overrides.is_file() else []
     card = model_card(
         folder,
         config=config,
         metrics=metrics,
-        scores=found,
+        scores=as_metrics(scored),
         command=" ".join(["seq2seq train", *(re.sub(r"=/.*", "=FOLDER", each) for each in given)]),
-        examples=[pair.source for pair in pairs[:3]],
+        examples=example_sentences(example_sentences(right) + [pair.source for pair in pairs]),
         precision=precision,
         split=split,
         commit=commit or metrics.get("commit"),
@@ -214,9 +217,11 @@ def _of_card(model: Path) -> list[Any]:
 
 def _of_run(model: Path) -> list[str]:
     """Return test sentences of the run that a folder is, or is the model of."""
+    from seq2seq.data.text import example_sentences
+
     for folder in (model, model.parent):
         path = folder / "predictions" / "test.source.txt"
         if path.is_file():
             with path.open(encoding="utf-8", errors="replace") as file:
-                return file.read(2**14).splitlines()[:3]
+                return example_sentences(file.read(2**14).splitlines())
     return []

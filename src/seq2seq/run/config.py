@@ -1,6 +1,5 @@
 """The configuration of a run: where it is, how it is composed, what is wrong with it, and its final value."""
 
-import difflib
 import importlib
 import math
 import os
@@ -28,6 +27,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import arguments_of, flat, needed_by
 from seq2seq.common.files import is_address, matching
+from seq2seq.common.names import nearest
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
 
@@ -302,8 +302,8 @@ def _is_given(given: Mapping[str, Any], key: str) -> bool:
 def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
     """Return whether the command line chooses the class of an object, by ``_target_`` or by the group of its part."""
     groups = [group for group, place in PLACES.items() if f"{key}.".startswith(f"{place}.")]
-    nearest = max(groups, key=lambda group: len(PLACES[group]), default=None)
-    return f"{key}._target_" in given or nearest in given
+    innermost = max(groups, key=lambda group: len(PLACES[group]), default=None)
+    return f"{key}._target_" in given or innermost in given
 
 
 def check(node: Any, key: str = "") -> None:
@@ -346,8 +346,8 @@ def check(node: Any, key: str = "") -> None:
 def _superfluous(key: str, target: str, names: Sequence[str], taken: Sequence[str]) -> str:
     hints = []
     for name in names:
-        nearest = difflib.get_close_matches(name, taken, n=1, cutoff=0.5)
-        hints += [f"did you mean {key}.{nearest[0]}?"] if nearest else []
+        meant = nearest(name, taken, cutoff=0.5)
+        hints += [f"did you mean {key}.{meant}?"] if meant else []
     few = [*taken][:12]
     hint = " ".join(hints) or f"it takes {', '.join(few)}{', …' if len(taken) > 12 else ''};"
     several = "arguments" if len(names) > 1 else "argument"
@@ -385,8 +385,8 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
             owner = target_of(key, module)  # a class with this method
         target = getattr(owner, name)
     except (ImportError, AttributeError) as error:
-        nearest = difflib.get_close_matches(name, dir(sys.modules.get(module)), n=1)
-        hint = f"; did you mean {module}.{nearest[0]}?" if nearest else ""
+        meant = nearest(name, dir(sys.modules.get(module)))
+        hint = f"; did you mean {module}.{meant}?" if meant else ""
         raise InputError(f"{key}._target_={path}: {' '.join(str(error).split())}{hint}") from error
     if not callable(target):
         raise InputError(f"{key}._target_={path}: this is no class and no function")

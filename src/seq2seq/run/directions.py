@@ -1,6 +1,5 @@
 """Whether higher or lower values of a metric are better, for callbacks, schedules and sweepers; names of checkpoints."""
 
-import difflib
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, read_write
 
 from seq2seq.common.arguments import arguments_of, parameters_of
+from seq2seq.common.names import nearest
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
 
@@ -166,8 +166,8 @@ def checked_direction(
         raise InputError(f"{key}={given}: write {' or '.join(words)}")
     if right is None and given is None:
         split, _, score = metric.rpartition("/")
-        nearest = difflib.get_close_matches(score, [*METRICS, *own], n=1)
-        hint = f"did you mean {split}/{nearest[0]}? Otherwise " if nearest and nearest[0] != score else ""
+        meant = nearest(score, [*METRICS, *own])
+        hint = f"did you mean {split}/{meant}? Otherwise " if meant not in (None, score) else ""
         raise InputError(
             f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
             f"{key}={words[1]}, or set higher_is_better on your metric"

@@ -1,6 +1,5 @@
 """What is wrong with a run and is seen without PyTorch, which takes seconds to load: keys, numbers, devices, files."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from math import inf, ulp
@@ -11,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import is_address, matching
+from seq2seq.common.names import nearest
 from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
@@ -118,8 +118,8 @@ def _check_metric(name: str, own: Mapping[str, Any]) -> None:
     known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
     is_known = score in known or named_by(score, own)
     if split not in ("val", "test") or search not in ("", "greedy", "beam") or not is_known:
-        nearest = difflib.get_close_matches(score or name, known, n=1)
-        hint = f"did you mean {split if score else 'val'}/{nearest[0]}? " if nearest else ""
+        meant = nearest(score or name, known)
+        hint = f"did you mean {split if score else 'val'}/{meant}? " if meant else ""
         raise InputError(
             f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
             f"of {', '.join(known)}"

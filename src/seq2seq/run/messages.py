@@ -5,7 +5,6 @@ or the file and what to do. An exception inside a class of the user's own shows 
 Any other exception is a defect and keeps its traceback. ``HYDRA_FULL_ERROR=1`` shows every traceback.
 """
 
-import difflib
 import errno
 import io
 import logging
@@ -31,6 +30,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.common.names import nearest
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import CONF, PLACES, deletable, known_keys
 
@@ -196,10 +196,8 @@ def _missing_choice(error: MissingConfigException) -> str:
         hint = f"did you mean {found[0]}?" if found else "give the folder of the file by --config-path"
         return f"--config-name {choice}: there is no such file in {CONF}; {hint}"
     options = list(error.options or ())
-    nearest = difflib.get_close_matches(choice, options, n=1)
-    if other := OTHER_CHOICES.get((group, choice.lower())):
-        nearest = [other]
-    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    meant = OTHER_CHOICES.get((group, choice.lower())) or nearest(choice, options)
+    hint = f"did you mean {meant}? " if meant else ""
     place = "model.decoder.attention.score" if group == "attention" else PLACES.get(group)
     own = f"; your own class: {place}._target_=…" if place else ""
     return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
@@ -246,8 +244,8 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 
 
 def _unknown_key(key: str) -> str:
-    nearest = OTHER_KEYS.get(key.lower()) or nearest_name(key, known_keys())
-    hint = f"did you mean {nearest}? " if nearest else ""
+    meant = OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys())
+    hint = f"did you mean {meant}? " if meant else ""
     return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
 
 
@@ -290,17 +288,21 @@ def single_line(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", "?", " ".join(text.split()))
 
 
-def nearest_name(name: str, known: list[str]) -> str | None:
-    """Return the key whose last part is most like that of another, or the keys beside it."""
+def nearest_key(name: str, known: list[str]) -> str | None:
+    """Return the key that was meant by another: like the whole of it, or its last part; or the keys beside it."""
     prefix, _, last = name.rpartition(".")
+    if slip := nearest(name, known, cutoff=1):
+        return slip
     known = [key for key in known if key.startswith("hydra") == name.startswith("hydra")]
     beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{prefix}\.?[^._][^.]*", key)}
     anywhere = {key.rpartition(".")[2]: key for key in sorted(known, key=lambda key: -key.count("."))}
-    for keys, cutoff in ((anywhere, 1.0), (beside, 0.6), (anywhere, 0.75)):
-        if found := difflib.get_close_matches(last, keys, n=1, cutoff=cutoff):
-            return keys[found[0]]
-    if prefix not in ("", *known) and (near := difflib.get_close_matches(prefix, known, n=1)):
-        return f"{near[0]}.{last}"
+    if last in anywhere:
+        return anywhere[last]
+    for keys, cutoff in ((beside, 0.6), (anywhere, 0.75)):
+        if found := nearest(last, keys, cutoff):
+            return keys[found]
+    if prefix not in ("", *known) and (near := nearest(prefix, known)):
+        return f"{near}.{last}"
     few = [*beside.values()][:12] if prefix else []
     return f"one of {', '.join(few)}" if few[1:] else "".join(few) or None
 

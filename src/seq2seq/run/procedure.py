@@ -21,6 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
+from seq2seq.data.text import example_sentences
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -122,7 +123,8 @@ def run(settings: Settings) -> float | None:
             metrics |= facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        print(summary(metrics, folder, prepared.held_out.pairs[0].source))
+        sources = (pair.source for pair in prepared.held_out.pairs)
+        print(summary(metrics, folder, *example_sentences(sources, count=1)))
         return metric_of(metrics, settings.config.metric)
 
 

@@ -80,7 +80,7 @@ def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence."
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
     ended = ", when trainer.max_time ended it: a longer one goes on" if metrics.get("out_of_time") else ""
     has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
-    look = f"{_program('tensorboard')} --logdir {shlex.quote(str(run_dir.parent))}"
+    look = f"{_program('tensorboard')} --logdir {quoted(str(run_dir.parent))}"
     if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
         look = "make tensorboard" if run_dir.parts[:1] == ("runs",) else look
     lines = [
@@ -89,7 +89,7 @@ def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence."
         f"time        {minutes}:{seconds:02d}{ended}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
-        f"translate   {_program('seq2seq')} translate {shlex.quote(str(run_dir))} {shlex.quote(example)}",
+        f"translate   {_program('seq2seq')} translate {quoted(str(run_dir))} {quoted(example)}",
     ]
     return "\n".join(lines)
 
@@ -110,11 +110,16 @@ def _scores(metrics: dict[str, Any]) -> list[str]:
     return lines
 
 
+def quoted(text: str) -> str:
+    """Return a text as a shell reads it, in double quotes where it has an apostrophe and nothing that they do not protect."""
+    return f'"{text}"' if "'" in text and not re.search(r'["`$\\!]', text) else shlex.quote(text)
+
+
 def _program(name: str) -> str:
     """Return how a shell calls a program of this environment: its name where it is found, or its file."""
     found, file = shutil.which(name), Path(sys.executable).with_name(name)
     same = found is not None and file.exists() and Path(found).samefile(file)
-    return name if same or not file.exists() else shlex.quote(str(relative_to_cwd(file)))
+    return name if same or not file.exists() else quoted(str(relative_to_cwd(file)))
 
 
 def commit_of_program() -> str | None:

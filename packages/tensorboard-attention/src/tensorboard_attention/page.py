@@ -13,7 +13,7 @@ from typing import Any
 from tensorboard_attention.colors import color_scales
 from tensorboard_attention.event_files import PAGE_BYTES, read_log_folder
 from tensorboard_attention.record import encode_record, printable
-from tensorboard_attention.views import frames_of
+from tensorboard_attention.views import Json, frames_of
 from tensorboard_attention.writer import attention_record
 
 MODULES = "data.js", "charts.js", "viewer.js"
@@ -82,18 +82,28 @@ def html_page(
     )
 
 
-def export_html(logdir: str | Path, name: str | None = None) -> str:
+def export_html(logdir: str | Path, name: str | None = None, *, has_steps: bool = True) -> str:
     """Return the page of all attention that was recorded in a log folder, or in the runs below it.
 
     Args:
         logdir: The folder.
         name: Name of a run in the folder itself; None: that of the folder.
+        has_steps: Whether the records are of steps of a training; if not, the page names no step.
 
     Raises:
         ValueError: The folder holds no attention records.
     """
     folder = Path(logdir)
-    return html_page(read_log_folder(folder, name=name), title=f"Attention of {folder.resolve().name}")
+    data = read_log_folder(folder, name=name)
+    if not has_steps:
+        data["views"] = [_without_steps(view) for view in data["views"]]
+    return html_page(data, title=f"Attention of {name or folder.resolve().name}")
+
+
+def _without_steps(view: Json) -> Json:
+    """Return a view whose frames are of no step."""
+    frames = [frame | {"step": None} for frame in view["frames"]]
+    return view | {"steps": [None] * len(frames), "frames": frames}
 
 
 class Framed:
@@ -117,24 +127,19 @@ def show(
     source_tokens: Sequence[str] | None,
     target_tokens: Sequence[str] | None,
     *,
-    kind: str = "attention",
+    kind: str = "",
     title: str = "Attention",
     **options: Any,
 ) -> Framed:
     """Return what a notebook shows of attention weights; its attribute `page` is the HTML page.
 
-    Weights, tokens and options are those of `add_attention`.
+    Weights, tokens and options are those of `add_attention`. `title` stands above the matrix and names the page; `kind` says how
+    the target was found, such as ``beam search``.
     """
     record = attention_record(weights, source_tokens, target_tokens, **options)
-    tag = {
-        "tag": "",
-        "sentence": "sentence",
-        "text": " ".join(record.source).strip(),
-        "kind": kind,
-        "rank": 0,
-    }
-    run = {"run": "model", "tags": [tag | {"max_step": 0, "wall_time": None}]}
-    view = frames_of("model", "", {0: encode_record(record)}, [0], PAGE_BYTES)
+    tag = {"tag": "", "sentence": "", "text": " ".join(record.source).strip(), "kind": kind, "rank": 0}
+    run = {"run": title, "tags": [tag | {"max_step": 0, "wall_time": None}]}
+    view = _without_steps(frames_of(title, "", {0: encode_record(record)}, [0], PAGE_BYTES))
     content = html_page(
         {"index": {"runs": [run], "problems": [], **color_scales()}, "views": [view]}, title=title
     )

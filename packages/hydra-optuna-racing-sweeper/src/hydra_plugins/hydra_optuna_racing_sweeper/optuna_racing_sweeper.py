@@ -42,7 +42,13 @@ from hydra.utils import instantiate
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
 from hydra_plugins.hydra_optuna_racing_sweeper._racing import next_settings, verdict
-from hydra_plugins.hydra_subprocess_launcher import ended_early, locked, print_table, write_results
+from hydra_plugins.hydra_subprocess_launcher import (
+    ended_early,
+    locked,
+    name_of_result,
+    print_table,
+    write_results,
+)
 
 
 @dataclass
@@ -160,7 +166,7 @@ class OptunaRacingSweeper(Sweeper):
             rows = search.rows()
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
             write_results(folder, rows, "trial")
-            print_table(rows)
+            print_table(rows, name_of_result([self.config]))
             if rows:
                 print(f"results     {folder / 'results.csv'}", flush=True)
             OmegaConf.save({"name": "optuna", "solutions": best}, folder / "optimization_results.yaml")

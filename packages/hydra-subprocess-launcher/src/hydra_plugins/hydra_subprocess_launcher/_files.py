@@ -4,10 +4,12 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from omegaconf import OmegaConf
 
 try:
     import fcntl
@@ -61,15 +63,23 @@ def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folde
     write_whole(path, text.getvalue())
 
 
-def print_table(rows: Sequence[dict[str, Any]]) -> None:
-    """Print what differs between rows."""
+def name_of_result(configs: Iterable[Any]) -> str:
+    """Return what the results of jobs are called: the value of the applications' key ``metric``; ``result`` without one."""
+    names = {OmegaConf.select(config, "metric") for config in configs}
+    name = names.pop() if len(names) == 1 else None
+    return name if isinstance(name, str) else "result"
+
+
+def print_table(rows: Sequence[dict[str, Any]], result: str = "result") -> None:
+    """Print what differs between rows; the column of results is headed by `result`."""
     names = [name for name in (rows[0] if rows else ()) if name in ("result", "status")
              or (name != "folder" and len({str(row.get(name)) for row in rows}) > 1)]  # fmt: skip
 
     def text(value: Any) -> str:
         return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
-    cells = [names, *([text(row.get(name)) for name in names] for row in rows)] if rows else []
+    heads = [result if name == "result" else name for name in names]
+    cells = [heads, *([text(row.get(name)) for name in names] for row in rows)] if rows else []
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         print("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip())

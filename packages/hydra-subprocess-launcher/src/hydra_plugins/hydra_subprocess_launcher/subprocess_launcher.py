@@ -41,7 +41,13 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_plugins.hydra_subprocess_launcher._files import lock, print_table, write_results, write_whole
+from hydra_plugins.hydra_subprocess_launcher._files import (
+    lock,
+    name_of_result,
+    print_table,
+    write_results,
+    write_whole,
+)
 from hydra_plugins.hydra_subprocess_launcher._reports import EndedEarly, reports_in
 
 OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
@@ -203,7 +209,7 @@ class SubprocessLauncher(Launcher):
                 begin.append(job)
             rows.append(row_of(job, status))
         if len(begin) < len(jobs):
-            print_table(rows)
+            print_table(rows, name_of_result(job.cfg for job in jobs))
         if done := [row for row in rows if row["status"] == "completed"]:
             write_results(sweep, done)
             print(f"results     {sweep / 'results.csv'}", flush=True)
@@ -430,5 +436,5 @@ def show_results(jobs: Sequence[JobReturn], sweep: Path) -> None:
     """Print the table of the results of a grid, and write it."""
     rows = [row_of(job, job.status.name.lower()) for job in jobs]
     write_results(sweep, rows)
-    print_table(rows)
+    print_table(rows, name_of_result(job.cfg for job in jobs))
     print(f"results     {sweep / 'results.csv'}", flush=True)

@@ -254,7 +254,7 @@ const TALLEST_CELL = 52;
 const WIDEST_CELL = 116;
 const COMFORTABLE_CELL = 22;
 const TILTED_CELL = 20;
-const OVERHANG = 36;
+const LARGEST_FONT = 14;
 const SMALLEST_CELL = 13;
 const TILT = Math.PI / 3;
 const GAP = 9;
@@ -305,29 +305,42 @@ function shownPlaces(tokens, isPlain, cell) {
 function matrixLayout(chart, extent) {
   const plain = chart.plain ?? { source: false, target: false };
   const [columns, rows] = [chart.source.length, chart.target.length];
-  const beside = extent.width - widest(chart.target, 13) - 2 * GAP;
-  const upright = Math.floor(beside / columns);
-  const longest13 = widest(chart.source, 13);
-  const columnWidth = upright < TILTED_CELL || longest13 + 4 <= upright ? upright : Math.floor((beside - OVERHANG) / columns);
-  const rest = Math.floor((extent.height - longest13 - LEGEND_HEIGHT - 20) / rows);
+  const labels = chart.source.map((token) => widthOf(labelOf(token), LARGEST_FONT));
+  const beside = extent.width - Math.ceil(widest(chart.target, LARGEST_FONT)) - GAP - 4;
+  const rest = Math.floor((extent.height - largest(labels) - LEGEND_HEIGHT - 20) / rows);
   const comfortable = plain.target ? 1 : COMFORTABLE_CELL;
   const least = { across: plain.source ? 1 : SMALLEST_CELL, down: plain.target ? 1 : SMALLEST_CELL };
   const tall = Math.min(TALLEST_CELL, Math.max(comfortable, rest));
-  const widestCell = plain.target ? (plain.source ? tall : columnWidth) : 2.2 * tall;
-  const across = Math.max(least.across, Math.floor(Math.min(WIDEST_CELL, columnWidth, widestCell)));
+  const most = Math.min(WIDEST_CELL, plain.target ? (plain.source ? tall : WIDEST_CELL) : 2.2 * tall);
+  let across = Math.max(least.across, Math.floor(Math.min(most, beside / columns)));
+  while (across > least.across && columns * across + overhang(labels, LARGEST_FONT, across, plain.source) > beside) across -= 1;
   const down = Math.max(least.down, plain.source && !plain.target ? tall : Math.min(tall, across));
-  const font = Math.max(10, Math.min(14, Math.round(Math.min(plain.target ? 22 : down, plain.source ? 22 : across) * 0.62)));
-  const longest = widest(chart.source, font);
-  const tilt = plain.source || longest + 4 <= across ? 0 : across >= TILTED_CELL ? TILT : Math.PI / 2;
+  const font = Math.max(10, Math.min(LARGEST_FONT, Math.round(Math.min(plain.target ? 22 : down, plain.source ? 22 : across) * 0.62)));
+  const drawn = chart.source.map((token) => widthOf(labelOf(token), font));
+  const longest = largest(drawn);
+  const tilt = tiltOf(longest, across, plain.source);
   const left = Math.ceil(widest(chart.target, font)) + GAP + 4;
   const top = Math.ceil(longest * Math.sin(tilt)) + font + GAP;
-  const overhang = chart.source.reduce((reach, token, column) => {
-    const end = (column - columns + 0.5) * across + widthOf(labelOf(token), font) * (tilt ? Math.cos(tilt) : 0.5);
-    return Math.max(reach, end + (tilt ? font : 2));
-  }, 4);
-  const width = Math.max(left + columns * across + Math.ceil(overhang), left + 190);
+  const width = Math.max(left + columns * across + overhang(drawn, font, across, plain.source), left + 190);
   const below = LEGEND_HEIGHT + (chart.scale.note ? NOTE_HEIGHT : 0);
   return { across, down, plain, font, tilt, left, top, width, height: top + rows * down + below };
+}
+
+// Of many numbers, which are no arguments of one call.
+function largest(numbers) {
+  return numbers.reduce((most, each) => Math.max(most, each), 0);
+}
+
+// The angle of labels, of which the longest is as long, above columns.
+function tiltOf(longest, across, isPlain) {
+  return isPlain || longest + 4 <= across ? 0 : across >= TILTED_CELL ? TILT : Math.PI / 2;
+}
+
+// What is to the right of the last column: the end of a label, or a margin.
+function overhang(labels, font, across, isPlain) {
+  const tilt = tiltOf(largest(labels), across, isPlain);
+  const end = (length, column) => (column - labels.length + 0.5) * across + length * (tilt ? Math.cos(tilt) : 0.5) + (tilt ? font : 2);
+  return Math.ceil(labels.reduce((reach, length, column) => Math.max(reach, end(length, column)), 4));
 }
 
 // One path for each color: few elements, however many cells; one image of very many.

@@ -370,7 +370,8 @@ function noteOf(frame, isOneOfTwo, { sentence, kind, rank, ranks }) {
   const hypothesis = ranks.length > 1 ? ` ${rank + 1}` : "";
   const score = frame.score === null ? null : `log-probability ${formatNumber(frame.score, 2)}`;
   const which = isOneOfTwo ? [] : [sentence, `${kindName(kind)}${hypothesis}`];
-  return [...which, frame.isEffect ? "effect of leaving a source token out" : frame.map, step, score].filter(Boolean).join(", ");
+  const text = [...which, frame.isEffect ? "effect of leaving a source token out" : frame.map, step, score].filter(Boolean).join(", ");
+  return sentence ? text : text.slice(0, 1).toUpperCase() + text.slice(1); // no name, which stays as it is
 }
 
 // A chart with its caption, that reacts to the pointer.
@@ -437,8 +438,8 @@ function filesMenu(viewer) {
 }
 
 function nameOf({ selection: { sentence, kind }, shown }) {
-  const steps = shown.map(({ frame }) => frame.step).join("-");
-  return [sentence, kind, shown[0].frame.isEffect ? "effect" : shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-");
+  const steps = shown.map(({ frame }) => frame.step).filter((step) => step !== null).join("-");
+  return [sentence, kind, shown[0].frame.isEffect ? "effect" : shown[0].frame.map, steps && `step-${steps}`].filter(Boolean).join("-") || "attention";
 }
 
 // Files have light colors; a selected token or cell is marked in them, too.
@@ -792,6 +793,12 @@ class Viewer {
     this.paintTheme();
     this.paintControls();
     this.tools.hidden = false;
+    const { clientWidth } = this.root;
+    this.paintFigures();
+    if (this.root.clientWidth < clientWidth) this.paintFigures(); // a scroll bar has come
+  }
+
+  paintFigures() {
     this.paintMaps();
     const figures = drawings(this, this.theme, this.extent());
     this.charts = figures.map(({ chart }) => chart);
