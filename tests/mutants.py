@@ -217,7 +217,7 @@ MUTANTS = {
     "run/procedure.py": [
         ("while os.getppid() == parent:", "while True:"),
     ],
-    "run/folder.py": [
+    "run/earlier.py": [
         ("v.replace(HERE, str(run_dir)) if isinstance(v, str) else v", "v"),
     ],
     "evaluation/bleu.py": [

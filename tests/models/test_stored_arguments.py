@@ -14,7 +14,7 @@ from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.folder import load_model_folder
 from seq2seq.run.config import check, frozen
-from seq2seq.run.folder import earlier_start
+from seq2seq.run.earlier import earlier_start
 from seq2seq.training import TranslationModule
 from tests.conftest import ROOT
 from tests.small import DECODERS

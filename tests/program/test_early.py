@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq.cli.main import main
-from seq2seq.common.names import nearest
+from seq2seq.common.did_you_mean import nearest
 from tests.conftest import ROOT
 
 PARALLEL = ["train", "data=parallel", "data.source_language=en", "data.target_language=fr",

@@ -7,7 +7,7 @@ from typing import Any
 
 from seq2seq.cli.interrupts import end_imports_on_interrupt
 from seq2seq.cli.parser import parser_of
-from seq2seq.common.names import nearest
+from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.progress import announce
 
 COMMANDS = {

@@ -26,8 +26,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import arguments_of, flat, needed_by
+from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
-from seq2seq.common.names import nearest
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
 

@@ -9,7 +9,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, read_write
 
 from seq2seq.common.arguments import arguments_of, parameters_of
-from seq2seq.common.names import nearest
+from seq2seq.common.did_you_mean import nearest
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
 

@@ -9,8 +9,8 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
+from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
-from seq2seq.common.names import nearest
 from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError

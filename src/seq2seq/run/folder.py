@@ -3,29 +3,16 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of, flat
-from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, target_of
-from seq2seq.run.sizes import follows, length
-
-MAY_DIFFER = (
-    "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
-    "decoding.", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_", "trainer.log_every",
-    "trainer.profiler", "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.",
-    "callbacks.epoch_lines.", "callbacks.report.", "callbacks.progress.", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
-    "init_from",
-)  # fmt: skip
-"""Keys that may change between a run and its continuation: longer training, other pictures and places."""
+from seq2seq.run.config import CONF
 
 OUTPUTS = (
     "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
@@ -84,87 +71,6 @@ def clear(run_dir: Path) -> None:
     for pattern in OUTPUTS:
         for path in run_dir.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """An earlier start of the run in a folder.
-
-    `values` is the configuration with which it ran, by dotted key.
-    """
-
-    run_dir: Path
-    values: Mapping[str, Any]
-
-    def scores(self, config: DictConfig) -> dict[str, Any] | None:
-        """Return the scores if it was finished, and a configuration is that of the same run and trains no longer."""
-        path, keys = self.run_dir / "metrics.json", ("max_epochs", "max_steps")
-        starts = (flat(OmegaConf.to_container(config)), self.values)
-        new, old = (length({key: start.get(f"trainer.{key}") for key in keys}) for start in starts)
-        is_longer = any(now > before for now, before in zip(new, old, strict=True))
-        if is_longer or not path.is_file() or self.differing(config):
-            return None
-        metrics = read_json(path)
-        if not metrics.get("finished") or not isinstance(metrics.get("val"), dict):
-            raise InputError(f"{path} has no scores of a run: give name=… or overwrite=true")
-        times = [start.get("trainer.max_time") for start in starts]
-        return None if metrics.get("out_of_time") and times[0] != times[1] else metrics
-
-    def differing(self, config: DictConfig) -> list[str]:
-        """Return the keys by which another configuration would be another run."""
-        old, new = self.values, flat(OmegaConf.to_container(config))
-        return [
-            key
-            for key in dict.fromkeys([*new, *old])
-            if old.get(key) != new.get(key)
-            and not f"{key}.".startswith(tuple(k.rstrip(".") for k in MAY_DIFFER))
-            and not follows(key, old.get(key), new.get(key))
-            and not _is_gone(key, new)
-        ]
-
-    def require_same(self, config: DictConfig) -> None:
-        """Refuse another run in the folder; warn of arguments of this one that no longer exist.
-
-        Raises:
-            InputError: Naming the keys that differ.
-        """
-        keys, new = self.differing(config), flat(OmegaConf.to_container(config))
-        if keys:
-            shown = ", ".join(f"{key}={self.values.get(key)} (now {new.get(key)})" for key in keys[:3])
-            more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-            raise InputError(
-                f"{self.run_dir} holds another run: {shown}{more}; choose another name with name=…, or overwrite=true"
-            )
-        for key in self.values:
-            if _is_gone(key, new):
-                warn(f"config.yaml holds {key}, which no longer exists; left out")
-
-
-def _is_gone(key: str, new: Mapping[str, Any]) -> bool:
-    """Return whether a key that a configuration lacks is an argument that its class no longer has."""
-    node, _, name = key.rpartition(".")
-    if key in new or f"{node}._target_" not in new:
-        return False
-    arguments, takes_any = arguments_of(target_of(node, new[f"{node}._target_"]))
-    return not takes_any and name not in arguments
-
-
-def earlier_start(run_dir: Path) -> Earlier | None:
-    """Return the earlier start of a run in a folder; None if there is none.
-
-    Raises:
-        InputError: Its configuration cannot be read.
-    """
-    path = run_dir / "config.yaml"
-    if not path.is_file():
-        return None
-    try:
-        config = OmegaConf.load(path)
-        values = flat(OmegaConf.to_container(config))
-    except Exception as error:
-        raise InputError(f"{path} cannot be read ({error!s:.100}): give name=… or overwrite=true") from error
-    values = {k: v.replace(HERE, str(run_dir)) if isinstance(v, str) else v for k, v in values.items()}
-    return Earlier(run_dir, values)
 
 
 def save_config(config: DictConfig, run_dir: Path) -> None:

@@ -26,11 +26,10 @@ from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterr
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
 from seq2seq.run.directions import check_callbacks, directions
+from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
-    Earlier,
     clear,
-    earlier_start,
     lock,
     no_empty_folder,
     relative_to_cwd,
