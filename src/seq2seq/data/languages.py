@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
-from seq2seq.common import names
+from seq2seq.common import did_you_mean
 from seq2seq.errors import InputError
 
 TWO_LETTERS = {
@@ -108,7 +108,7 @@ def require_language_code(key: str, code: str) -> None:
         InputError: It is no language code; the message names the key and the likely code.
     """
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        meant = NAMES.get(code.lower()) or names.nearest(
+        meant = NAMES.get(code.lower()) or did_you_mean.nearest(
             code, ("en", "fr", "de", "cs", "es", "it", "pt", "nl")
         )
         hint = f", did you mean {meant}?" if meant else ""
