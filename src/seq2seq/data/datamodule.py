@@ -176,11 +176,17 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.joint_vocabulary:
             if self.target_tokenizer is not self.tokenizer:
                 raise InputError("data.joint_vocabulary=true needs one tokenizer: leave out target_tokenizer")
-            source.fit([*sources, *targets])
             if isinstance(source, SentencePieceTokenizer):
+                source.fit([*sources, *targets])
                 target = source.share(self.target_language)
-            else:  # words are joined by the rules of a language
+            else:  # words are split and joined by the rules of a language
                 target = self.tokenizer(language=self.target_language)
+                if type(source).fit in (Tokenizer.fit, WordTokenizer.fit):
+                    source.fit(sources)
+                    target.fit(targets)
+                    source.fit_tokens([*map(source.tokens, sources), *map(target.tokens, targets)])
+                else:  # learns something else, from text
+                    source.fit([*sources, *targets])
                 target.set_vocabulary(source.vocabulary)
         else:
             source.fit(sources)
