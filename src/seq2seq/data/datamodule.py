@@ -3,6 +3,7 @@
 A corpus is a subclass that implements `read`; `_target_` in the configuration selects it.
 """
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -56,6 +57,19 @@ class Prepared:
         """The splits that there are, by name."""
         splits = {"train": self.train, "validation": self.validation, "test": self.test}
         return {name: split for name, split in splits.items() if split is not None}
+
+    @cached_property
+    def checksums(self) -> dict[str, list[int]]:
+        """Sums by which a training that continues knows its tokens again, and its text: sizes, and up to 10,000 pairs a split."""
+        splits, tokenizers = (self.train, self.validation), (self.source_tokenizer, self.target_tokenizer)
+        chosen = [
+            split.pairs[place] for split in splits for place in range(0, len(split), len(split) // 10_000 + 1)
+        ]
+        text = "\n".join(f"{pair.source}\t{pair.target}" for pair in chosen)
+        return {
+            "tokens": [zlib.crc32("\n".join(each.vocabulary).encode()) for each in tokenizers],
+            "text": [*map(len, splits), zlib.crc32(text.encode(errors="surrogatepass"))],
+        }
 
     def save_tokenizers(self, folder: Path) -> None:
         """Write both tokenizers into a folder, see `save_proved`."""
