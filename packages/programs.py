@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,3 +110,17 @@ def rows(path):
     """Rows of a table of results."""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+@contextmanager
+def study_of(folder):
+    """Open Optuna's study of the search in a folder, and close its database."""
+    from optuna import create_study
+    from optuna.storages import RDBStorage
+
+    storage = RDBStorage(f"sqlite:///{folder}/out/optuna.db")
+    try:
+        yield create_study(study_name="app", storage=storage, load_if_exists=True)
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()

@@ -162,7 +162,7 @@ MUTANTS = {
         ("if not validation_follows(trainer):", "if True:"),
         ("trainer.accumulate_grad_batches == 0", "1 == 0"),
         ("step // interval > self._saved_at // interval", "False"),
-        ("if epoch_ends or due:", "if due:"),
+        ("if epoch_ends or is_last or step", "if is_last or step"),
         ("replace_last(self.path.with_name", "self.path.with_name(self.path.name).exists() and replace_last(self.path.with_name"),
         ("os.link(path, previous(path))", "pass"),
         ("if broken := archive.testzip():", "if broken := None:"),

@@ -27,6 +27,8 @@ KINDS = {
     "plateau": ["scheduler=plateau", "scheduler.patience=0", "optimizer.lr=0.05", "trainer.max_epochs=4"],
     "early stopping": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=1",
                        "callbacks.early_stopping.monitor=val/chrf", "trainer.max_epochs=8"],
+    "early stopping within an epoch": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=2",
+                                       "trainer.val_check_interval=3", "averaging=epoch_mean"],
     "validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.val_check_interval=5"],
     "validations over epochs": [*CONSTANT, "trainer.max_epochs=3", "trainer.val_check_interval=5",
                                 "trainer.check_val_every_n_epoch=null"],
@@ -131,6 +133,7 @@ def test_a_disturbed_run_comes_to_the_same_result(undisturbed, launch, tmp_path,
         ),  # a validation is behind it
         ("accumulation and validations", "on_train_batch_start 1", signal.SIGTERM, None),  # within a step
         ("early stopping", "on_fit_end any", signal.SIGKILL, copied),  # trained, but not scored
+        ("early stopping within an epoch", "on_fit_end any", signal.SIGKILL, None),
     ],
 )
 def test_a_run_that_is_stopped_at_a_place_comes_to_the_same_result(
@@ -172,3 +175,43 @@ def test_two_processes_that_are_stopped_come_to_the_same_result(
     assert "Traceback" not in done.text
     program(*run, cwd=tmp_path, check=0, timeout=600)
     assert_same(kind, undisturbed(kind)[0], tmp_path / "runs/baseline/run")
+
+
+STOP = """
+import os, time
+from types import SimpleNamespace
+import lightning.pytorch.callbacks.timer as timer
+from lightning.pytorch.callbacks import Callback
+
+class Stop(Callback):
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        if "STOP" in os.environ and trainer.current_epoch == 0 and batch_idx == 3:
+            trainer.should_stop = os.environ["STOP"] == "asked"
+            if os.environ["STOP"] == "time":
+                timer.time = SimpleNamespace(monotonic=lambda: time.monotonic() + 1e5)
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["trainer.accumulate_grad_batches=3"], ["trainer.limit_val_batches=0"]])
+@pytest.mark.parametrize("ends", ["time", "asked"])
+def test_a_run_that_was_ended_within_an_epoch_is_trained_longer_as_if_it_had_not_been(
+    program, tmp_path, ends, more
+):
+    """By `trainer.max_time`, or by early stopping or another callback that asks for it."""
+    (tmp_path / "stop.py").write_text(STOP)
+    run = [*BASE, *CONSTANT, "averaging=epoch_mean", *more, "+callbacks.stop._target_=stop.Stop"]
+    shorter = ["trainer.max_time=00:01:00:00"] if ends == "time" else ["trainer.max_epochs=1"]
+    first = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0, STOP=ends)
+    again = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0)
+    assert "is finished" in again.text
+    done = program(*run, "trainer.max_epochs=2", "name=two", cwd=tmp_path, check=0)
+    assert "is finished" not in done.text
+    assert "WARNING" not in done.text
+    program(*run, "trainer.max_epochs=2", "name=whole", cwd=tmp_path, check=0)
+    one, two = (
+        torch.load(tmp_path / f"runs/baseline/{name}/checkpoints/last.ckpt", weights_only=True)
+        for name in ("whole", "two")
+    )
+    assert one["global_step"] == two["global_step"]
+    assert all(torch.equal(value, two["state_dict"][name]) for name, value in one["state_dict"].items())
+    assert ("max_time" in first.text) == (ends == "time")

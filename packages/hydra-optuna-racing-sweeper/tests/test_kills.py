@@ -7,10 +7,9 @@ import subprocess
 import sys
 import time
 
-import optuna
 import pytest
 
-from packages.programs import jobs_of, rows
+from packages.programs import jobs_of, rows, study_of
 
 APP = """
 import hydra, json, os, pathlib, random
@@ -48,8 +47,8 @@ def start(folder, said):
 def found_in(folder):
     """The table and the runs of the search in a folder."""
     table = rows(folder / "out" / "results.csv")
-    study = optuna.load_study(study_name="app", storage=f"sqlite:///{folder}/out/optuna.db")
-    return table, {name: run for name, run in study.user_attrs.items() if name.startswith("run ")}
+    with study_of(folder) as study:
+        return table, {name: run for name, run in study.user_attrs.items() if name.startswith("run ")}
 
 
 @pytest.mark.long

@@ -2,11 +2,10 @@
 
 import signal
 
-import optuna
 import pytest
 import yaml
 
-from packages.programs import rows
+from packages.programs import rows, study_of
 
 APP = """
 import hydra, os, pathlib, time
@@ -73,9 +72,9 @@ def test_commands_share_the_trials_of_a_study(app):
     ]
     commands = [app.launch(*search) for _ in range(2)]
     assert [each.wait(300) for each in commands] == [0, 0], [each.text for each in commands]
-    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 5
-    assert len(begun(app)) == len(set(begun(app))) == 5
+    with study_of(app.folder) as study:
+        assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 5
+        assert len(begun(app)) == len(set(begun(app))) == 5
 
 
 def test_kinds_of_parameters(app):
@@ -114,12 +113,12 @@ def test_failed_trials_are_run_again_or_counted(app):
 
 def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
     (app.folder / "out").mkdir()
-    study = optuna.create_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
-    study.enqueue_trial({"x": 1.5, "kind": "b"})
-    app(*SEARCH, "hydra.sweeper.n_trials=0", check=0)
-    app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
-    assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
-    done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
-    assert "its result is nan" in done.text
-    assert len(study.trials) == 3
+    with study_of(app.folder) as study:
+        study.enqueue_trial({"x": 1.5, "kind": "b"})
+        app(*SEARCH, "hydra.sweeper.n_trials=0", check=0)
+        app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
+        assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
+        assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
+        done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
+        assert "its result is nan" in done.text
+        assert len(study.trials) == 3

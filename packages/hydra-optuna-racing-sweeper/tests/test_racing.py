@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from hydra_plugins.hydra_optuna_racing_sweeper import clearly_worse, next_settings, verdict
+from packages.programs import study_of
 
 APP = """
 import hydra, os, pathlib, random
@@ -60,16 +61,16 @@ def test_settings_that_are_clearly_worse_get_no_further_seeds(app):
     assert {x: int(row["runs"]) for x, row in found.items()} == count
     for row in found.values():
         assert float(row["result"]) == pytest.approx(fmean(map(float, row["values"].split())))
-    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
-    assert study.best_value == float(found["8"]["result"])
-    samples = [list(map(float, found[x]["values"].split())) for x in ("8", "7")]
-    p = 2 * ttest_ind(*samples, equal_var=False).pvalue
-    best = next(line for line in done.text.splitlines() if line.startswith("best "))
-    assert "x=8" in best
-    assert "8 runs" in best
-    assert f"p = {p:.3f}" in done.text or (p < 0.0005 and "p < 0.001" in done.text)
-    assert app(*RACE, check=0).text.splitlines()[-1] == done.text.splitlines()[-1]
-    assert Counter(x for x, _ in begun(app)) == count
+    with study_of(app.folder) as study:
+        assert study.best_value == float(found["8"]["result"])
+        samples = [list(map(float, found[x]["values"].split())) for x in ("8", "7")]
+        p = 2 * ttest_ind(*samples, equal_var=False).pvalue
+        best = next(line for line in done.text.splitlines() if line.startswith("best "))
+        assert "x=8" in best
+        assert "8 runs" in best
+        assert f"p = {p:.3f}" in done.text or (p < 0.0005 and "p < 0.001" in done.text)
+        assert app(*RACE, check=0).text.splitlines()[-1] == done.text.splitlines()[-1]
+        assert Counter(x for x, _ in begun(app)) == count
 
 
 def test_a_limit_of_runs_leaves_it_open(app):
@@ -118,12 +119,12 @@ def test_a_run_that_is_pruned_can_save_its_state(app):
     search = [*RACE, "hydra.sweeper.seeds=null", "hydra/launcher=subprocess", "hydra/sweeper/pruner=median",
               "hydra.sweeper.pruner.n_startup_trials=1", f"then='{WAIT}'"]  # fmt: skip
     app(*search, "hydra.sweeper.n_trials=0", check=0)
-    study = optuna.load_study(study_name="app", storage=f"sqlite:///{app.folder}/out/optuna.db")
-    study.enqueue_trial({"x": "7"})
-    study.enqueue_trial({"x": "1"})
-    app(*search, "hydra.sweeper.n_trials=2", check=0)
-    assert (app.folder / "saved").exists()
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "PRUNED"]
+    with study_of(app.folder) as study:
+        study.enqueue_trial({"x": "7"})
+        study.enqueue_trial({"x": "1"})
+        app(*search, "hydra.sweeper.n_trials=2", check=0)
+        assert (app.folder / "saved").exists()
+        assert [trial.state.name for trial in study.trials] == ["COMPLETE", "PRUNED"]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,8 @@ class Earlier:
         metrics = read_json(path)
         if not metrics.get("finished") or not isinstance(metrics.get("val"), dict):
             raise InputError(f"{path} has no scores of a run: give name=… or overwrite=true")
-        return metrics
+        times = [start.get("trainer.max_time") for start in starts]
+        return None if metrics.get("out_of_time") and times[0] != times[1] else metrics
 
     def differing(self, config: DictConfig) -> list[str]:
         """Return the keys by which another configuration would be another run."""

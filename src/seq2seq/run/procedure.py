@@ -92,8 +92,9 @@ def run(settings: Settings) -> float | None:
             settings = complete(settings)
         if earlier and (metrics := earlier.scores(settings.config)):
             if first:
+                longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
                 print(
-                    f"{relative_to_cwd(folder)} is finished; name=… trains again, trainer.max_epochs=… goes on"
+                    f"{relative_to_cwd(folder)} is finished; name=… trains again, trainer.{longer}=… goes on"
                 )
                 print(summary(metrics, folder))
                 if others := earlier.scored_with(settings.config):
@@ -183,6 +184,7 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
             "exists and is not empty",
             "isinstance.treespec, LeafSpec",
             "was not created with WeightAveraging",
+            r"add the following callbacks: \['Timer'\]",  # of trainer.max_time, which may be left out
         ):
             warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
         os.environ[PARENT] = str(os.getpid())
@@ -501,6 +503,8 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
+    from seq2seq.training.callbacks import out_of_time
+
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
@@ -508,6 +512,7 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
         "steps": trainer.global_step,
         "commit": commit_of_program(),
         "finished": True,
+        "out_of_time": out_of_time(trainer),
     }
 
 

@@ -78,6 +78,7 @@ def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence."
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
+    ended = ", when trainer.max_time ended it: a longer one goes on" if metrics.get("out_of_time") else ""
     has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
     look = f"{_program('tensorboard')} --logdir {shlex.quote(str(run_dir.parent))}"
     if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
@@ -85,7 +86,7 @@ def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence."
     lines = [
         *_scores(metrics),
         *(f"BLEU is     {signature}" for signature in sorted(signatures)),
-        f"time        {minutes}:{seconds:02d}",
+        f"time        {minutes}:{seconds:02d}{ended}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
         f"translate   {_program('seq2seq')} translate {shlex.quote(str(run_dir))} {shlex.quote(example)}",

@@ -20,6 +20,7 @@ from lightning.pytorch.callbacks import (
     EarlyStopping,
     ModelCheckpoint,
     RichProgressBar,
+    Timer,
     WeightAveraging,
 )
 from lightning.pytorch.utilities.exceptions import SIGTERMException
@@ -186,7 +187,8 @@ class ResumeState(Callback):
             states: list[Any] = [None] * trainer.world_size
             torch.distributed.all_gather_object(states, self.state_dict())
             checkpoint["callbacks"][self.state_key] = {"processes": states}
-        checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if trainer.should_stop else None
+        ended = trainer.should_stop and not out_of_time(trainer)  # of its time, Lightning keeps the count
+        checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
         data = prepared_of(trainer)
         checkpoint["corpus"] = None if data is None else data.checksums
 
@@ -271,6 +273,13 @@ def _require_same_corpus(
             f"the text has changed since this run began, with {sizes} pairs for training and validation: restore it; or "
             "init_from=FOLDER with another name=… trains its model on this text"
         )
+
+
+def out_of_time(trainer: pl.Trainer) -> bool:
+    """Return whether a training has used the time of `lightning.Trainer(max_time=…)`."""
+    callbacks = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+    left = [each.time_remaining() for each in callbacks if isinstance(each, Timer)]
+    return any(seconds is not None and seconds <= 0 for seconds in left)
 
 
 def own_folders(trainer: pl.Trainer) -> set[Path]:
@@ -470,6 +479,8 @@ def _is_changed(trainer: pl.Trainer, saved: dict[str, torch.Tensor]) -> bool:
 class EpochMean(WeightAveraging):
     """Validate and export the mean of the weights at the ends of epochs; before the first, the current weights.
 
+    An epoch that is not trained to its end is not in it.
+
     Args:
         start_epoch: The first epoch in the mean, counted from 1.
     """
@@ -496,7 +507,7 @@ class EpochMean(WeightAveraging):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Add the weights of this epoch, once."""
-        if trainer.current_epoch > self._latest_update_epoch:
+        if trainer.is_last_batch and trainer.current_epoch > self._latest_update_epoch:
             super().on_train_epoch_end(trainer, pl_module)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -25,7 +25,12 @@ class BorderCallback(Checkpoint):
     These places are the ends of optimizer steps; where a validation follows, the end of that validation; after the last
     batch of an epoch, the end of the epoch. Lightning writes the values of a step to the loggers after them, before the
     next hook. Give such callbacks last: a checkpoint holds the states of the others.
+
+    A training that early stopping or `max_time` ends within an epoch ends at such a place, so that a longer one trains
+    the rest of the epoch.
     """
+
+    _stops_later = False
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
         """Act where a run can go on. Subclasses implement this method."""
@@ -53,17 +58,25 @@ class BorderCallback(Checkpoint):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Call `at_border` unless a validation or the end of the epoch follows."""
+        self._stop_at_border(trainer)
         if not validation_follows(trainer):
             self._within_epoch(trainer)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Call `at_border` after a validation within an epoch."""
         if trainer.state.fn == "fit" and not trainer.sanity_checking:
+            self._stop_at_border(trainer)
             self._within_epoch(trainer)
 
+    def _stop_at_border(self, trainer: pl.Trainer) -> None:
+        """Put off a stop between the batches of a step to the end of the step."""
+        if not ends_step(trainer) and trainer.should_stop:
+            trainer.should_stop, self._stops_later = False, True
+        elif ends_step(trainer) and self._stops_later:
+            trainer.should_stop, self._stops_later = True, False
+
     def _within_epoch(self, trainer: pl.Trainer) -> None:
-        steps = (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0
-        if steps and not (trainer.is_last_batch or trainer.should_stop or is_dry(trainer)):
+        if ends_step(trainer) and not (trainer.is_last_batch or is_dry(trainer)):
             self.at_border(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -72,11 +85,24 @@ class BorderCallback(Checkpoint):
             self.at_border(trainer, epoch_ends=True)
 
 
+def ends_step(trainer: pl.Trainer) -> bool:
+    """Return whether the current batch is the last one of an optimizer step."""
+    return trainer.is_last_batch or (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0
+
+
+def stops(trainer: pl.Trainer) -> bool:
+    """Return whether the training ends after this step because somebody asked for it."""
+    epochs, steps = trainer.min_epochs or 0, trainer.min_steps or 0
+    return trainer.should_stop and trainer.current_epoch >= epochs and trainer.global_step >= steps
+
+
 def validation_follows(trainer: pl.Trainer) -> bool:
     """Return whether Lightning validates after the current batch."""
     every, interval = trainer.check_val_every_n_epoch, trainer.val_check_batch
     if not trainer.enable_validation or (every is not None and (trainer.current_epoch + 1) % every):
         return False
+    if stops(trainer):
+        return True
     place = trainer.fit_loop.total_batch_idx if every is None else trainer.fit_loop.batch_idx
     return interval is not None and (place + 1) % interval == 0
 
@@ -100,8 +126,8 @@ class PeriodicCheckpoint(BorderCallback):
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
         """Save if it is time, at the end of an epoch, and at the last step of the run."""
         step, interval = trainer.global_step, max(self.every_n_train_steps, 1)
-        due = step // interval > self._saved_at // interval or step == trainer.max_steps
-        if epoch_ends or due:
+        is_last = step == trainer.max_steps or stops(trainer)
+        if epoch_ends or is_last or step // interval > self._saved_at // interval:
             self.save(trainer)
 
     def save(self, trainer: pl.Trainer) -> None:
