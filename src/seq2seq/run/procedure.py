@@ -92,15 +92,7 @@ def run(settings: Settings) -> float | None:
             settings = complete(settings)
         if earlier and (metrics := earlier.scores(settings.config)):
             if first:
-                longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
-                print(
-                    f"{relative_to_cwd(folder)} is finished; name=… trains again, trainer.{longer}=… goes on"
-                )
-                print(summary(metrics, folder))
-                if others := earlier.scored_with(settings.config):
-                    warn(
-                        f"these scores are with {', '.join(others)}: seq2seq evaluate {relative_to_cwd(folder)} scores otherwise"
-                    )
+                tell_finished(earlier, metrics, settings.config)
             return metric_of(metrics, settings.config.metric)
 
         settings = settings.updated(directions(settings.config))
@@ -130,6 +122,18 @@ def run(settings: Settings) -> float | None:
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder, prepared.held_out.pairs[0].source))
         return metric_of(metrics, settings.config.metric)
+
+
+def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig) -> None:
+    """Print the scores of a finished run, and with which search they were found if another is asked for."""
+    place, longer = (
+        relative_to_cwd(earlier.run_dir),
+        "max_time" if metrics.get("out_of_time") else "max_epochs",
+    )
+    print(f"{place} is finished; name=… trains again, trainer.{longer}=… goes on")
+    print(summary(metrics, earlier.run_dir))
+    if others := earlier.scored_with(config):
+        warn(f"these scores are with {', '.join(others)}: seq2seq evaluate {place} scores otherwise")
 
 
 def end_with_parent() -> None:
