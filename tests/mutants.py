@@ -110,7 +110,7 @@ MUTANTS = {
         ("attainable = self._penalty.apply(scores, max_lengths)", "attainable = ranks"),
         ("num_free = self._size - self._finished.counts[self.sentences]", "num_free = self._size + 0 * self.sentences"),
         ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
-        ("scaled.masked_fill(scaled < smallest", "scaled.masked_fill(scaled <= smallest"),
+        ("(is_least.cumsum(dim=-1) > room)", "(is_least.cumsum(dim=-1) >= room)"),
     ],
     "decoding/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),

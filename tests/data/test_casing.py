@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,16 @@ def test_a_word_known_from_the_start_of_sentences_alone_stays_lower_case_elsewhe
 
 def test_where_sentences_begin_in_lower_case_they_go_on_so():
     assert restored(casing_of(["a man in Rome.", "two men."]), "a man in rome.") == "a man in Rome."
+
+
+@pytest.mark.parametrize("start", ['"', "„", "« ", "»", "(", "¿", "- ", "— « "])
+def test_the_capital_of_a_sentence_comes_after_opening_marks(start):
+    assert restored(casing_of(GERMAN), f"{start}komm, hund.") == f"{start}Komm, Hund."
+
+
+@pytest.mark.parametrize("start", ["3 ", "'", "… ", "-"])
+def test_what_may_be_within_a_sentence_is_not_followed_by_a_capital(start):
+    assert restored(casing_of(GERMAN), f"{start}komm.") == f"{start}komm."
 
 
 @settings(deadline=None)

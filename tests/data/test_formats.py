@@ -406,3 +406,17 @@ def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
     assert [(pair.source, pair.target) for pair in pairs] == [*PAIRS, ("Blank.", "")]
     with pytest.raises(InputError, match=f"has {names[0]}, {names[1]}"):
         HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column="no", target_column="none").read()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_no_word_or_number_of_a_table_becomes_another_value(suffix, tmp_path):
+    pytest.importorskip("datasets")
+    numbers = [("007", "1e5"), ("1.50", "TRUE")]  # columns that look like numbers
+    words = [("null", "NA"), ("None", "nan"), ("n/a", "<NA>")]
+    for split, pairs in (("train", numbers), ("validation", [*numbers, *words])):
+        text = as_csv([("en", "fr"), *pairs])
+        (tmp_path / f"{split}.{suffix}").write_text(text.replace(",", "\t") if suffix == "tsv" else text)
+    options = {"source_language": "en", "target_language": "fr", "test_split": None}
+    splits = HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
+    assert [(pair.source, pair.target) for pair in splits.train] == numbers
+    assert [(pair.source, pair.target) for pair in splits.validation] == [*numbers, *words]

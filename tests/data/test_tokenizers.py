@@ -1,4 +1,5 @@
 import re
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -172,6 +173,23 @@ def test_rare_words_become_unknown_and_the_vocabulary_is_bounded(tmp_path):
 def test_a_joint_vocabulary_is_one_and_the_same(tmp_path, changes):
     source, target = trained(**changes)
     assert (source.vocabulary == target.vocabulary) == changes.get("joint", False)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "options"),
+    [
+        ("fr", "Aujourd'hui l'homme n'est pas là.", {"rules": "moses"}),
+        ("tr", "ILIK IŞIK", {"lowercase": True}),
+    ],
+)
+def test_a_joint_vocabulary_knows_the_words_of_the_rules_of_each_language(language, text, options):
+    data = PairsCorpus(
+        train=[("I see it.", text)], validation=[("I", "I")], source_language="en", target_language=language,
+        tokenizer=partial(WordTokenizer, **options), joint_vocabulary=True,
+    )  # fmt: skip
+    source, target = data.tokenizers
+    assert target.unknown(text) == source.unknown("I see it.") == []
+    assert source.vocabulary == target.vocabulary
 
 
 @pytest.mark.parametrize(

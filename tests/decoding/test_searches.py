@@ -182,9 +182,21 @@ def test_a_token_of_no_probability_is_not_drawn_at_the_ends_either(uniform):
     assert int(sample_tokens(logits, torch.tensor([uniform]), Sampling())) in {1, 2}
 
 
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"temperature": -1.0}, {"top_k": 0}])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_more_tokens_are_drawn_from_than_asked_for_when_some_are_equally_probable(count):
+    logits = torch.tensor([-1.0, 2.0, 1.0, 2.0, 2.0]).expand(100, -1)
+    uniform = torch.arange(100) / 100
+    assert set(sample_tokens(logits, uniform, Sampling(top_k=count)).tolist()) == {1, 3, 4} - {
+        *[3, 4][count - 1 :]
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"temperature": value} for value in (0.0, -1.0, 1e-40, float("inf"), float("nan"))] + [{"top_k": 0}],
+)
 def test_values_that_mean_nothing_are_refused(options):
-    with pytest.raises(ValueError, match=r"temperature is above 0|top-k is at least 1"):
+    with pytest.raises(ValueError, match=r"temperature is from 1e-6|top-k is at least 1"):
         Sampling(**options)
 
 

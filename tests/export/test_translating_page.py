@@ -74,7 +74,7 @@ HARD = [
     "", "  ", "a", "  Two  spaces. ", "don't o'clock it's the dogs' house", "« Ça va ? » — non !",
     "l'été, est-ce que…", "naïve ﬁancé ÀÉ ǅ Ⅷ ½ x_1 3.5%", "ΟΔΟΣ İstanbul ẞ ß", "我喜欢 喝茶。",
     "أحب الشاي", "e\N{COMBINING ACUTE ACCENT}t", "🙂 👨‍👩‍👧 \N{NO-BREAK SPACE}x\x1cy\x85z",
-    "<unk> <pad> <eos> <0x41>", "\N{LOWER ONE EIGHTH BLOCK}mark", "oooooooo zzzzzz",
+    "<unk> <pad> <eos> <0x41>", "\N{LOWER ONE EIGHTH BLOCK}mark", "oooooooo zzzzzz", "- ¿la “dog”?", "\"a cat\"", "[the dog]",
     "<br /> \"quoted\"; and: (so) [on] {it} goes!", "\ufeff\u200b", "a\0b\u200b c\u00ad-d\u200e", "\x1b[1m I\u2060I",
 ]  # fmt: skip
 

@@ -202,7 +202,7 @@ def test_a_checkpoint_behind_a_link_or_outside_of_the_run_is_of_the_run(tmp_path
     best = ModelCheckpoint(dirpath=tmp_path / "checkpoints", monitor="val/loss")
 
     def continued(ckpt_path, root):
-        trainer = SimpleNamespace(ckpt_path=ckpt_path, default_root_dir=root, max_epochs=2, max_steps=-1,
+        trainer = SimpleNamespace(ckpt_path=ckpt_path, default_root_dir=root, max_epochs=2, max_steps=-1, callbacks=[],
                                   checkpoint_callbacks=[best, PeriodicCheckpoint(tmp_path / "checkpoints")])  # fmt: skip
         states = {best.state_key: state_in(tmp_path / "disk", "best.ckpt")}
         ResumeState().on_load_checkpoint(trainer, None, {"callbacks": states, "ended_at": None})
@@ -215,7 +215,10 @@ def test_a_checkpoint_behind_a_link_or_outside_of_the_run_is_of_the_run(tmp_path
 
 def test_a_last_checkpoint_of_an_earlier_step_is_not_kept(tmp_path):
     """As after an earlier start with checkpoints: the module has the weights of the last step."""
-    trainer, path = SimpleNamespace(checkpoint_callbacks=[], global_step=7), tmp_path / "last.ckpt"
+    trainer, path = (
+        SimpleNamespace(checkpoint_callbacks=[], callbacks=[], global_step=7),
+        tmp_path / "last.ckpt",
+    )
     for step in (5, 7):
         torch.save({"state_dict": {}, "global_step": step}, path)
         kept = checkpoint_to_keep(trainer, path, tmp_path / "missing.ckpt")

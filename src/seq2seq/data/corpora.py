@@ -350,7 +350,13 @@ class HuggingFaceCorpus(TranslationDataModule):
         except ImportError as error:
             raise InputError("data=hf needs a package: pip install datasets") from error
         try:
-            loaded = datasets.load_dataset(self.dataset, self.subset, revision=self.revision)
+            named: dict[str, Any] = {"path": self.dataset, "name": self.subset, "revision": self.revision}
+            if hasattr(datasets.load_dataset_builder(**named).config, "keep_default_na"):
+                # a table, in which words such as "null" and numbers such as "007" would be read as other values
+                first = next(iter(datasets.load_dataset(**named, nrows=1).values()))
+                text = datasets.Features({name: datasets.Value("string") for name in first.column_names})
+                named |= {"keep_default_na": False, "features": text}
+            loaded = datasets.load_dataset(**named)
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
             reason = next(iter(str(error.__cause__ or error).strip().splitlines()), "no reason given")
             raise InputError(

@@ -3,6 +3,7 @@
 A corpus is a subclass that implements `read`; `_target_` in the configuration selects it.
 """
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -56,6 +57,19 @@ class Prepared:
         """The splits that there are, by name."""
         splits = {"train": self.train, "validation": self.validation, "test": self.test}
         return {name: split for name, split in splits.items() if split is not None}
+
+    @cached_property
+    def checksums(self) -> dict[str, list[int]]:
+        """Sums by which a training that continues knows its tokens again, and its text: sizes, and up to 10,000 pairs a split."""
+        splits, tokenizers = (self.train, self.validation), (self.source_tokenizer, self.target_tokenizer)
+        chosen = [
+            split.pairs[place] for split in splits for place in range(0, len(split), len(split) // 10_000 + 1)
+        ]
+        text = "\n".join(f"{pair.source}\t{pair.target}" for pair in chosen)
+        return {
+            "tokens": [zlib.crc32("\n".join(each.vocabulary).encode()) for each in tokenizers],
+            "text": [*map(len, splits), zlib.crc32(text.encode(errors="surrogatepass"))],
+        }
 
     def save_tokenizers(self, folder: Path) -> None:
         """Write both tokenizers into a folder, see `save_proved`."""
@@ -176,11 +190,17 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.joint_vocabulary:
             if self.target_tokenizer is not self.tokenizer:
                 raise InputError("data.joint_vocabulary=true needs one tokenizer: leave out target_tokenizer")
-            source.fit([*sources, *targets])
             if isinstance(source, SentencePieceTokenizer):
+                source.fit([*sources, *targets])
                 target = source.share(self.target_language)
-            else:  # words are joined by the rules of a language
+            else:  # words are split and joined by the rules of a language
                 target = self.tokenizer(language=self.target_language)
+                if type(source).fit in (Tokenizer.fit, WordTokenizer.fit):
+                    source.fit(sources)
+                    target.fit(targets)
+                    source.fit_tokens([*map(source.tokens, sources), *map(target.tokens, targets)])
+                else:  # learns something else, from text
+                    source.fit([*sources, *targets])
                 target.set_vocabulary(source.vocabulary)
         else:
             source.fit(sources)

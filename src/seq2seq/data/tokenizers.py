@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import regex
 import sentencepiece
 
 from seq2seq.common.arguments import without_unknown
@@ -43,6 +44,9 @@ from seq2seq.errors import InputError
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""
+
+OPENING: Any = regex.compile(r'(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*')
+"""Marks before the first word of a sentence, which has its capital after them: brackets, quotation marks, a dash."""
 
 
 def read_file(path: Path, limit: int = MAX_FILE) -> bytes:
@@ -128,9 +132,13 @@ class Tokenizer(ABC):
 
     def fit(self, texts: Iterable[str]) -> None:
         """Set the vocabulary to the most frequent tokens of some sentences."""
+        self.fit_tokens(map(self.tokens, texts))
+
+    def fit_tokens(self, sentences: Iterable[Iterable[str]]) -> None:
+        """Set the vocabulary to the most frequent tokens of sentences that are split already."""
         from torchtext.vocab import Vocab
 
-        counts = Counter(token for text in texts for token in self.tokens(text))
+        counts = Counter(token for tokens in sentences for token in tokens)
         size = None if self.max_vocab_size is None else self.max_vocab_size - len(SPECIALS)
         made = Vocab(counts, max_size=size, min_freq=self.min_frequency, specials=list(SPECIALS))
         self.set_vocabulary(made.itos)
@@ -202,9 +210,11 @@ class Tokenizer(ABC):
         if not self.truecase:
             return text
         cased = LETTERS.sub(lambda word: self.cased_forms.get(word[0], word[0]), text)
-        first = raised(cased[:1], self.language)
-        is_lower = lowered(first, self.language) == cased[:1]
-        return first + cased[1:] if self.capital_start and is_lower else cased
+        start = OPENING.match(cased)[0]
+        rest = cased[len(start) :]
+        first = raised(rest[:1], self.language)
+        is_lower = lowered(first, self.language) == rest[:1]
+        return start + first + rest[1:] if self.capital_start and is_lower else cased
 
     # --- files ---
 

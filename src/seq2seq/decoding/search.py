@@ -141,12 +141,12 @@ class Sampling:
     """Options of sampling.
 
     Attributes:
-        temperature: Divisor of the logits; with small values, sampling approaches greedy search.
-        top_k: Number of most probable tokens to sample from; None: all tokens.
+        temperature: Divisor of the logits, from 1e-6 to 1e6; with small values, sampling approaches greedy search.
+        top_k: Number of most probable tokens to sample from, of equal ones those of smaller ids; None: all tokens.
         seed: Seed of the random numbers.
 
     Raises:
-        InputError: The temperature is not positive, or `top_k` is less than 1.
+        InputError: The temperature is out of its range, or `top_k` is less than 1.
     """
 
     temperature: float = 1.0
@@ -154,8 +154,10 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise InputError(f"the temperature is above 0, not {self.temperature}")
+        if not 1e-6 <= self.temperature <= 1e6:  # quotients of logits stay finite numbers
+            raise InputError(
+                f"the temperature is from 1e-6, which is greedy search, to 1e6, not {self.temperature}"
+            )
         if self.top_k is not None and self.top_k < 1:
             raise InputError(f"top-k is at least 1, not {self.top_k}")
 
@@ -190,8 +192,10 @@ def sample_tokens(logits: Tensor, uniform: Tensor, sampling: Sampling) -> Tensor
     """Return the first tokens (n,) whose cumulative probability exceeds `uniform` (n,), numbers in [0, 1)."""
     scaled = logits / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < logits.shape[-1]:
-        smallest = scaled.topk(sampling.top_k).values[:, -1:]
-        scaled = scaled.masked_fill(scaled < smallest, -torch.inf)
+        least = scaled.topk(sampling.top_k).values[:, -1:]
+        is_least, room = scaled == least, sampling.top_k - (scaled > least).sum(dim=-1, keepdim=True)
+        left_out = (scaled < least) | (is_least & (is_least.cumsum(dim=-1) > room))
+        scaled = scaled.masked_fill(left_out, -torch.inf)
     cumulative = scaled.softmax(dim=-1).cumsum(dim=-1)
     # less than the total after rounding, so that a token of probability 0 is never sampled
     threshold = uniform.to(cumulative.dtype).clamp(max=1 - 1e-6) * cumulative[:, -1]

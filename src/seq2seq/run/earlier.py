@@ -19,7 +19,6 @@ MAY_DIFFER = (
     "decoding.", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_", "trainer.log_every",
     "trainer.profiler", "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.",
     "callbacks.epoch_lines.", "callbacks.report.", "callbacks.progress.", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
-    "init_from",
 )  # fmt: skip
 """Keys that may change between a run and its continuation: longer training, other pictures and places."""
 
@@ -58,6 +57,16 @@ class Earlier:
             and not f"{key}.".startswith(tuple(k.rstrip(".") for k in MAY_DIFFER))
             and not follows(key, old.get(key), new.get(key))
             and not _is_gone(key, new)
+            and not (key == "init_from" and new.get(key) is None)  # it has begun
+        ]
+
+    def scored_with(self, config: DictConfig) -> list[str]:
+        """Return the keys of the search with which the scores were found, with their values, where they are others now."""
+        new = flat(OmegaConf.to_container(config))
+        return [
+            f"{key}={value}"
+            for key, value in self.values.items()
+            if key.startswith("decoding.") and new.get(key) not in (None, value) and value is not None
         ]
 
     def require_same(self, config: DictConfig) -> None:

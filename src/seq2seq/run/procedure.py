@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.arguments import flat
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.data.text import example_sentences
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from seq2seq.data.datamodule import Prepared, TranslationDataModule
     from seq2seq.models.folder import SavedModel
+    from seq2seq.models.seq2seq import Seq2Seq
     from seq2seq.training.module import TranslationModule
 
 SEEDS = "PL_GLOBAL_SEED", "PL_SEED_WORKERS"
@@ -90,11 +92,7 @@ def run(settings: Settings) -> float | None:
             settings = complete(settings)
         if earlier and (metrics := earlier.scores(settings.config)):
             if first:
-                longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
-                print(
-                    f"{relative_to_cwd(folder)} is finished; name=… trains again, trainer.{longer}=… goes on"
-                )
-                print(summary(metrics, folder))
+                tell_finished(earlier, metrics, settings.config)
             return metric_of(metrics, settings.config.metric)
 
         settings = settings.updated(directions(settings.config))
@@ -125,6 +123,16 @@ def run(settings: Settings) -> float | None:
         sources = (pair.source for pair in prepared.held_out.pairs)
         print(summary(metrics, folder, *example_sentences(sources, count=1)))
         return metric_of(metrics, settings.config.metric)
+
+
+def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig) -> None:
+    """Print the scores of a finished run, and with which search they were found if another is asked for."""
+    place = relative_to_cwd(earlier.run_dir)
+    longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
+    print(f"{place} is finished; name=… trains again, trainer.{longer}=… goes on")
+    print(summary(metrics, earlier.run_dir))
+    if others := earlier.scored_with(config):
+        warn(f"these scores are with {', '.join(others)}: seq2seq evaluate {place} scores otherwise")
 
 
 def end_with_parent() -> None:
@@ -270,10 +278,7 @@ def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     )
     if config.init_from is not None:
         saved = load_model_folder(config.init_from, trust_custom_code=has_own_classes(config))
-        try:
-            model.load_state_dict(saved.model.state_dict())
-        except RuntimeError as error:
-            raise InputError(f"init_from={config.init_from}: its model has other sizes: {error}") from error
+        start_from(model, saved.model, f"init_from={config.init_from}")
     if config.trainer.get("precision") in ("64-true", "64", 64):
         model.double()  # Lightning does so after callbacks have copied the model
     optimizer = build(config.optimizer)
@@ -282,6 +287,31 @@ def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     if config.decoding.get("max_ratio") is not None:
         parts["limits"] = LengthLimits(max_ratio=config.decoding.max_ratio)
     return build(config.module, _partial_=True)(**parts)
+
+
+def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
+    """Give a model the weights of another; warn of arguments by which it computes something else from them.
+
+    Raises:
+        InputError: It has other sizes, or one weight where the other has two.
+    """
+    import torch
+
+    pairs = [flat(each.config or {}, "model") for each in (model, other)]
+    shared = [name for name in pairs[0] if name in pairs[1] and not name.endswith("dropout")]
+    differing = [name for name in shared if pairs[0][name] != pairs[1][name]]
+    named = ", ".join(f"{name}={pairs[1][name]} (now {pairs[0][name]})" for name in differing)
+    weights = other.state_dict()
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise InputError(f"{key}: its model has other sizes: {error}") from error
+    if not all(
+        torch.equal(value.to(weights[name]), weights[name]) for name, value in model.state_dict().items()
+    ):
+        raise InputError(f"{key}: two of its weights would be one: give {named.replace('now', 'not')}")
+    if differing:
+        warn(f"{key}: its model was trained with {named}: the same weights now compute something else")
 
 
 def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":

@@ -15,13 +15,20 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint, RichProgressBar, Timer, WeightAveraging
+from lightning.pytorch.callbacks import (
+    Callback,
+    EarlyStopping,
+    ModelCheckpoint,
+    RichProgressBar,
+    Timer,
+    WeightAveraging,
+)
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
-from seq2seq.errors import TrainingInterrupted
+from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.training.checkpoint import BorderCallback, PeriodicCheckpoint, is_dry, read_checkpoint
 from seq2seq.training.schedules import total_steps
 
@@ -137,9 +144,16 @@ class ResumeState(Callback):
       does it after the checkpoint of an epoch's end, and leaves it out in a resumed epoch.
     - That early stopping has ended the run, unless it is trained longer.
     - The places of the checkpoints, in a run that was moved or copied.
+    - The patience of early stopping, which is the configuration's, not the checkpoint's; and the weights that an optimizer
+      has reached, where the checkpoint is of a training that averages them and this one does not.
+    - Checksums of vocabularies and text: a run that continues has those with which it began.
+
+    Attributes:
+        first_step: The step from which the latest training went on; None before.
     """
 
     def __init__(self) -> None:
+        self.first_step: int | None = None
         self._restored: dict[str, Any] | None = None
         self._max_steps = -1
         self._ended_at: list[int] | None = None
@@ -175,21 +189,38 @@ class ResumeState(Callback):
             checkpoint["callbacks"][self.state_key] = {"processes": states}
         ended = trainer.should_stop and not out_of_time(trainer)  # of its time, Lightning keeps the count
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
+        data = prepared_of(trainer)
+        checkpoint["corpus"] = None if data is None else data.checksums
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Replace the places of checkpoints by those in this run."""
+        """Replace places and arguments by those of this run.
+
+        Raises:
+            InputError: The checkpoint is of other tokens, or the text of this run has changed.
+        """
         own = Path(str(trainer.ckpt_path)).parent.resolve() in own_folders(trainer)
+        data, began = prepared_of(trainer), checkpoint.get("corpus")
+        if data is not None and began is not None:
+            _require_same_corpus(str(trainer.ckpt_path), began, data.checksums, own=own)
+        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+        is_averaged = any(isinstance(each, WeightAveraging) for each in callbacks)
+        if "current_model_state" in checkpoint and not is_averaged:
+            pl_module.load_state_dict(checkpoint["current_model_state"])
         self._ended_at = checkpoint.get("ended_at") if own else None
         states = checkpoint.get("callbacks", {})
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
                 states[each.state_key] = moved(states[each.state_key], Path(str(each.dirpath)), own=own)
+        for each in callbacks:
+            if isinstance(each, EarlyStopping) and each.state_key in states:
+                states[each.state_key] |= {"patience": each.patience}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Restore `max_steps`, the end of an ended run, and the random states of this process."""
         trainer.fit_loop.epoch_loop.max_steps = self._max_steps
+        self.first_step = trainer.global_step
         if self._ended_at == [trainer.max_epochs, trainer.max_steps]:
             trainer.should_stop = True
         for config in trainer.lr_scheduler_configs:
@@ -207,6 +238,13 @@ class ResumeState(Callback):
         if "cuda" in state and torch.cuda.is_available():
             torch.cuda.set_rng_state(state["cuda"].cpu())
 
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Ask early stopping again after an epoch of the minimum: Lightning 2.6 ends after these what has recovered."""
+        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+        has_stopped = any(isinstance(each, EarlyStopping) and each.stopped_epoch for each in callbacks)
+        if has_stopped and trainer.current_epoch < (trainer.min_epochs or 0):
+            trainer.should_stop = False
+
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Update the schedules that wait for validations."""
         if trainer.state.fn != "fit" or trainer.sanity_checking:
@@ -215,6 +253,26 @@ class ResumeState(Callback):
             value = trainer.callback_metrics.get(config.monitor or "")
             if config.reduce_on_plateau and value is not None:
                 pl_module.lr_scheduler_step(config.scheduler, value)
+
+
+def _require_same_corpus(
+    path: str, began: dict[str, list[int]], now: dict[str, list[int]], *, own: bool
+) -> None:
+    """Compare the checksums of a checkpoint with those of the corpus.
+
+    Raises:
+        InputError: The vocabularies differ; or the text, if the checkpoint is the run's `own`.
+    """
+    if began["tokens"] != now["tokens"]:
+        raise InputError(
+            f"{path} is of other vocabularies, fitted on other text: init_from=FOLDER starts with the tokenizers of a model"
+        )
+    if own and began["text"] != now["text"]:
+        sizes = " and ".join(f"{number:,}" for number in began["text"][:2])
+        raise InputError(
+            f"the text has changed since this run began, with {sizes} pairs for training and validation: restore it; or "
+            "init_from=FOLDER with another name=… trains its model on this text"
+        )
 
 
 def out_of_time(trainer: pl.Trainer) -> bool:
@@ -375,12 +433,16 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
 def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | None:
     """Return the checkpoint of the model to keep: ``best.ckpt``, of the first callback that compares scores.
 
-    Without one, that of the last step; None if there is none of it, as without checkpoints: the module has its weights.
+    Without one, that of the last step; None if there is none of it, as without checkpoints, or if a callback has changed
+    the weights after it: the module has them.
 
     Args:
         trainer: After `fit`.
         last: Where the checkpoint of the last step may be.
     """
+    found_last = (read_checkpoint(path) for path in last if path.is_file())
+    of_last_step = next((each for each in found_last if each["global_step"] == trainer.global_step), None)
+    is_changed = of_last_step is not None and _is_changed(trainer, of_last_step["state_dict"])
     for each in trainer.checkpoint_callbacks:
         found = Path(getattr(each, "best_model_path", ""))
         if getattr(each, "monitor", None) and found.is_file():
@@ -393,9 +455,25 @@ def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | Non
                 except OSError:  # a file system without links
                     shutil.copyfile(found, partial)
                 os.replace(partial, best)
+            if is_changed and trainer.is_global_zero:
+                warn(
+                    "a callback has changed the weights at the end of the training, after the last validation, and best.ckpt, "
+                    "which is exported, does not have them: callbacks.checkpoint.monitor=null exports them"
+                )
             return read_checkpoint(best)
-    found_last = (read_checkpoint(path) for path in last if path.is_file())
-    return next((each for each in found_last if each["global_step"] == trainer.global_step), None)
+    return None if is_changed else of_last_step
+
+
+def _is_changed(trainer: pl.Trainer, saved: dict[str, torch.Tensor]) -> bool:
+    """Return whether the weights, after steps of this process, are not those that were saved after the last step."""
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+    first = next((each.first_step for each in callbacks if isinstance(each, ResumeState)), None)
+    if first is None or first == trainer.global_step:
+        return False
+    weights = trainer.lightning_module.state_dict()
+    return any(
+        not torch.equal(weights[name].cpu(), value.cpu()) for name, value in saved.items() if name in weights
+    )
 
 
 class EpochMean(WeightAveraging):

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import lightning.pytorch as pl
@@ -96,6 +96,9 @@ class Schedule(Callback):
     def __init__(self, factory: Callable[..., Any] | None) -> None:
         self._factory = factory
         self._total_steps: int | None = None  # when the training started or was continued
+        self._loaded: dict[str, Any] | None = (
+            None  # the checkpoint to continue, whose states Lightning reads later
+        )
 
     def configuration(self, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, Any]:
         """Return the schedule in Lightning's form: updated after each step, or after validations (plateau).
@@ -103,6 +106,9 @@ class Schedule(Callback):
         Raises:
             InputError: A plateau schedule lowers the rate while the loss falls.
         """
+        if self._loaded is not None:
+            _use_arguments(optimizer.defaults, self._loaded)
+            self._loaded = None
         if self._factory is None:
             return {}
         before, self._total_steps = self._total_steps, None
@@ -130,20 +136,48 @@ class Schedule(Callback):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Save the number of steps."""
+        """Save the number of steps, and the arguments of the optimizer."""
         checkpoint["total_steps"] = self._total_steps
+        plain = int, float, bool, tuple
+        arguments = [optimizer.defaults for optimizer in trainer.optimizers][:1]
+        checkpoint["optimizer_arguments"] = {
+            name: value for each in arguments for name, value in each.items() if isinstance(value, plain)
+        }
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Restore it, and remove from the schedule's state what its arguments decide, which this run may change."""
-        self._total_steps = checkpoint.get("total_steps")
+        self._total_steps, self._loaded = checkpoint.get("total_steps"), checkpoint
         if self._factory is None:
             return
         arguments = {*inspect.signature(self._factory).parameters} - {"last_epoch"}
         for state in checkpoint.get("lr_schedulers", []):
             for name in arguments | {"_schedule_phases"}:  # OneCycleLR derives them from its arguments
                 state.pop(name, None)
+
+
+def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> None:
+    """Put the arguments of an optimizer in the place of those of the training that a checkpoint is of.
+
+    What is derived from the rate is multiplied by the same factor, such as the rates of a schedule.
+    """
+    before = checkpoint.get("optimizer_arguments") or {}
+    changed = {n: arguments[n] for n, v in before.items() if n in arguments and arguments[n] != v}
+    factor = changed.pop("lr", 1.0) / (before.get("lr") or 1.0) if "lr" in changed else 1.0
+    for group in (each for state in checkpoint["optimizer_states"] for each in state["param_groups"]):
+        group |= {name: value for name, value in changed.items() if group.get(name) == before[name]}
+        for name in ("lr", "initial_lr"):
+            if name in group and "max_lr" not in group:  # schedules with rates of their own
+                group[name] *= factor
+    schedules = [*checkpoint.get("lr_schedulers", [])]
+    for state in schedules:  # grows by the parts of a schedule
+        schedules += state.get("_schedulers", [])
+        state |= {
+            name: [rate * factor for rate in state[name]]
+            for name in ("base_lrs", "_last_lr")
+            if name in state
+        }
 
 
 def total_steps(trainer: pl.Trainer) -> int:

@@ -548,11 +548,14 @@ class Codec {
 }
 
 // Capital letters by what is usual: seq2seq.data.tokenizers.
+const MARKS_BEFORE = /^(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*/u;
+
 function restored(text, { forms, capital_start }, dotless) {
   const cased = text.replace(LETTERS, (word) => (Object.hasOwn(forms, word) ? forms[word] : word));
-  const [start = ""] = cased;
+  const [marks] = cased.match(MARKS_BEFORE);
+  const [start = ""] = cased.slice(marks.length);
   const first = dotless && start === "i" ? "İ" : start.toUpperCase();
-  return capital_start && lowered(first, dotless) === start ? first + cased.slice(start.length) : cased;
+  return capital_start && lowered(first, dotless) === start ? marks + first + cased.slice(marks.length + start.length) : cased;
 }
 
 export class Translator {

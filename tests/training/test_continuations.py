@@ -1,0 +1,191 @@
+"""What a training that continues takes from its configuration, and what from the checkpoint; what is exported of it."""
+
+from functools import partial
+
+import lightning.pytorch as pl
+import pytest
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping, EMAWeightAveraging, StochasticWeightAveraging
+
+from seq2seq.data import PairsCorpus
+from seq2seq.errors import InputError
+from seq2seq.run.config import composed, settings_of
+from seq2seq.run.folder import Earlier
+from seq2seq.run.procedure import start_from
+from seq2seq.training import TranslationModule
+from seq2seq.training.callbacks import ResumeState, checkpoint_to_keep
+from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
+from tests.small import model_of
+from tests.training.test_module import TRAINER
+from tests.training.test_schedules import SCHEDULES
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:You defined a `validation_step`",
+    "ignore:The number of training batches",
+    "ignore:SWA is currently",
+    "ignore:Be aware that when using `ckpt_path`",
+)
+PAIRS = [("a b", "b a"), ("b", "a"), ("a", "b")] * 3
+SAME_WORDS = [("b a", "a b"), ("a", "a"), ("b", "b")] * 3
+OTHER_WORDS = [("c d", "d c"), ("c", "d"), ("d", "c")] * 3
+
+
+class Scripted(TranslationModule):
+    """Its validations have a loss by the epoch; it keeps the rates of its steps and the weights with which it begins."""
+
+    losses = (1.0,)
+
+    def on_train_start(self):
+        self.began = {name: value.clone() for name, value in self.state_dict().items()}
+        self.rates = {}
+
+    def on_before_optimizer_step(self, optimizer):
+        self.rates[self.trainer.global_step + 1] = optimizer.param_groups[0]["lr"]
+
+    def on_validation_epoch_end(self):
+        self.log("val/loss", self.losses[min(self.trainer.current_epoch, len(self.losses) - 1)])
+
+
+def fitted(
+    folder, epochs, *callbacks, pairs=PAIRS, lr=0.5, schedule=None, losses=(1.0,), ckpt_path=None, **options
+):
+    """A trainer after its training, which leaves last.ckpt in a folder."""
+    data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=2)  # five steps an epoch
+    sizes = {
+        f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
+        for side in ("source", "target")
+    }
+    module = Scripted(
+        model_of(**sizes).train(), partial(torch.optim.Adam, lr=lr, **options.pop("adam", {})), schedule
+    )
+    module.losses = losses
+    trainer = pl.Trainer(
+        **TRAINER | {"enable_checkpointing": True, "limit_val_batches": 1} | options, max_epochs=epochs, default_root_dir=folder,
+        plugins=[DurableCheckpointIO()],
+        callbacks=[*callbacks, ResumeState(), PeriodicCheckpoint(folder / "checkpoints")],
+    )  # fmt: skip
+    trainer.fit(module, data, ckpt_path=ckpt_path, weights_only=True)
+    return trainer
+
+
+def last_of(folder):
+    return folder / "checkpoints" / "last.ckpt"
+
+
+@pytest.mark.parametrize("name", ["warmup_cosine", "constant", "annealing", "steps", None])
+def test_the_optimizer_of_a_continuation_has_the_arguments_of_its_configuration(name, tmp_path):
+    schedule, formula = SCHEDULES.get(name, (None, lambda n, total: 1.0))
+    fitted(tmp_path / "one", 1, schedule=schedule)
+    longer = {"schedule": schedule, "lr": 0.125, "adam": {"weight_decay": 0.01, "betas": (0.5, 0.6)}}
+    trainer = fitted(tmp_path / "two", 2, ckpt_path=last_of(tmp_path / "one"), **longer)
+    rates = trainer.lightning_module.rates
+    first = rates.pop(6)  # that of the shorter training, where the schedule depends on the length
+    assert first == pytest.approx(
+        0.125 * formula(5 if name == "warmup_cosine" else 6, 5 if name == "warmup_cosine" else 10)
+    )
+    assert rates == {n: pytest.approx(0.125 * formula(n, 10)) for n in range(7, 11)}
+    group = trainer.optimizers[0].param_groups[0]
+    assert (group["weight_decay"], tuple(group["betas"])) == (0.01, (0.5, 0.6))
+
+
+def test_early_stopping_of_a_continuation_has_the_patience_of_its_configuration(tmp_path):
+    worse = {"losses": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]}
+    assert fitted(tmp_path / "one", 9, EarlyStopping("val/loss", patience=1), **worse).current_epoch == 2
+    patient = EarlyStopping("val/loss", patience=4)
+    assert (
+        fitted(tmp_path / "two", 9, patient, ckpt_path=last_of(tmp_path / "one"), **worse).current_epoch == 5
+    )
+
+
+@pytest.mark.parametrize(("losses", "epochs"), [([1, 3, 3, 0.5, 0.4, 0.3], 6), ([1, 3, 3, 3, 0.4, 0.3], 4)])
+def test_early_stopping_is_asked_again_after_the_minimum_of_epochs(losses, epochs, tmp_path):
+    options = {"losses": [*map(float, losses)], "min_epochs": 4}
+    assert fitted(tmp_path, 6, EarlyStopping("val/loss", patience=1), **options).current_epoch == epochs
+
+
+@pytest.mark.parametrize("averages", [False, True])
+def test_a_training_goes_on_from_the_weights_that_the_optimizer_has_reached(averages, tmp_path):
+    fitted(tmp_path / "one", 1, EMAWeightAveraging(decay=0.5))
+    saved = torch.load(last_of(tmp_path / "one"), weights_only=True)
+    callbacks = [EMAWeightAveraging(decay=0.5)] if averages else []
+    began = fitted(
+        tmp_path / "two", 2, *callbacks, ckpt_path=last_of(tmp_path / "one")
+    ).lightning_module.began
+    assert all(torch.equal(began[name], value) for name, value in saved["current_model_state"].items())
+    assert not all(torch.equal(began[name], value) for name, value in saved["state_dict"].items())
+
+
+def test_a_run_goes_on_with_the_text_with_which_it_began(tmp_path):
+    fitted(tmp_path, 1)
+    path = last_of(tmp_path)
+    with pytest.raises(InputError, match="text has changed"):
+        fitted(tmp_path, 2, pairs=SAME_WORDS, ckpt_path=path)
+    for folder in (tmp_path, tmp_path / "another"):
+        with pytest.raises(InputError, match="other vocabularies"):
+            fitted(folder, 2, pairs=OTHER_WORDS, ckpt_path=path)
+    assert fitted(tmp_path / "another", 2, pairs=SAME_WORDS, ckpt_path=path).global_step == 10
+    assert fitted(tmp_path, 2, ckpt_path=path).global_step == 10
+
+
+class Halved(Callback):
+    """Changes the weights when the training has ended, as stochastic weight averaging does."""
+
+    def on_train_end(self, trainer, pl_module):
+        for parameter in pl_module.parameters():
+            parameter.data /= 2
+
+
+@pytest.mark.parametrize(
+    ("callback", "is_changed"),
+    [(Halved, True), (partial(StochasticWeightAveraging, 0.1, 1), True), (partial(EMAWeightAveraging, decay=0.5), False),
+     (Callback, False)],
+)  # fmt: skip
+def test_weights_that_a_callback_changes_at_the_end_are_exported_or_said_to_be_left_out(
+    callback, is_changed, tmp_path, capsys
+):
+    trainer = fitted(tmp_path, 3, callback())
+    assert (checkpoint_to_keep(trainer, last_of(tmp_path)) is None) == is_changed
+    best = pl.callbacks.ModelCheckpoint(tmp_path / "best" / "checkpoints", "best", monitor="val/loss")
+    trainer = fitted(tmp_path / "best", 3, callback(), best)
+    assert checkpoint_to_keep(trainer, last_of(tmp_path / "best")) is not None
+    assert ("monitor=null" in capsys.readouterr().err) == is_changed
+
+
+SQUARE = {"embedding_size": 4, "readout_size": 4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [({"tie": "all"}, {"tie": "output"}, "model.tie_embeddings=all (now output)"),
+     ({}, {"reverse_source": True}, "model.reverse_source=False (now True)"),
+     ({"score": "dot"}, {"score": "scaled_dot"}, "DotScore"),
+     ({}, {"dropout": 0.5}, "")],
+)  # fmt: skip
+def test_a_model_that_computes_something_else_from_the_weights_it_starts_from_says_so(old, new, said, capsys):
+    sizes = {**SQUARE, "encoder_hidden_size": 3, "decoder_hidden_size": 6}
+    start_from(model_of(**sizes | new), model_of(**sizes | old), "init_from=there")
+    err = capsys.readouterr().err
+    assert said in err
+    assert bool(err) == bool(said)
+
+
+@pytest.mark.parametrize("tie", ["output", "all"])
+def test_two_weights_do_not_become_one_without_a_word(tie):
+    with pytest.raises(InputError, match=r"give model\.tie_embeddings=none"):
+        start_from(model_of(**SQUARE, tie=tie), model_of(**SQUARE), "init_from=there")
+
+
+def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_has_other_scores(tmp_path):
+    def config_of(*overrides):
+        with composed(overrides) as config:
+            return settings_of(config, overrides, tmp_path).config
+
+    first = config_of("init_from=a", "decoding.beam_size=5")
+    earlier = Earlier(tmp_path, {"init_from": "a", "decoding.beam_size": 5})
+
+    def keys(config):
+        return [key for key in earlier.differing(config) if key in earlier.values]
+
+    assert keys(first) == keys(config_of()) == earlier.scored_with(first) == []
+    assert keys(config_of("init_from=b")) == ["init_from"]
+    assert earlier.scored_with(config_of("decoding.beam_size=9")) == ["decoding.beam_size=5"]
