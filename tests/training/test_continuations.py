@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, EMAWeightAverag
 from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError
 from seq2seq.run.config import composed, settings_of
-from seq2seq.run.folder import Earlier
+from seq2seq.run.earlier import Earlier
 from seq2seq.run.procedure import start_from
 from seq2seq.training import TranslationModule
 from seq2seq.training.callbacks import ResumeState, checkpoint_to_keep
