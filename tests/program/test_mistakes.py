@@ -13,6 +13,7 @@ PARALLEL = ["data=parallel", "data.validation.fraction=0.2", "tokenizer=words", 
 
 TRAIN = {
     "wrong key": (["optimizer.learningrate=1"], r"optimizer\.learningrate.*optimizer\.lr"),
+    "key of another choice": (["scheduler=plateau", "scheduler.warmup_steps=5"], r"scheduler\.warmup_steps(?!.*did you mean)"),
     "short section": (["optim.lr=0.1"], r"optim\.lr.*optimizer\.lr"),
     "wrong group": (["atention=dot"], r"atention.*attention"),
     "wrong choice": (["attention=aditive"], r"attention=aditive.*additive\?"),

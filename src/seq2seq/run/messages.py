@@ -244,6 +244,8 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 
 
 def _unknown_key(key: str) -> str:
+    if key in known_keys():
+        return f"{key}: no such key with what was chosen; another choice of its group has it"
     meant = OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys())
     hint = f"did you mean {meant}? " if meant else ""
     return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
