@@ -188,8 +188,9 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
             "isinstance.treespec, LeafSpec",
             "was not created with WeightAveraging",
             r"add the following callbacks: \['Timer'\]",  # of trainer.max_time, which may be left out
+            "hooks will not be called on every batch",  # but every step, as they are meant to
         ):
-            warnings.filterwarnings("ignore", f".*{message}.*")  # true of every continued run
+            warnings.filterwarnings("ignore", f"(?s).*{message}.*")  # true of every continued run
         os.environ[PARENT] = str(os.getpid())
         pl.seed_everything(settings.config.seed, workers=True, verbose=False)
         if settings.config.threads is not None:
