@@ -94,7 +94,7 @@ browser: can-browse $(STAMP) ## drive the Attention tab in chromium
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
 $(VENV)/.docs: $(STAMP)
-	@echo "installing mkdocs and its packages: 100 MB"
+	@echo "installing Zensical and its packages: 100 MB"
 	$(BIN)/pip install --quiet --constraint constraints.txt $(EDITABLE) --editable '.[docs]'
 	@touch $@
 
