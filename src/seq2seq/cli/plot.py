@@ -68,7 +68,9 @@ def _plot_sentences(
 
     if not all(map(clean, sentences)):
         raise InputError("--sentence is blank: give a sentence")
-    if target is not None and (len(sentences) > 1 or not clean(target)):
+    if target is not None and not clean(target):
+        raise InputError("--target is blank: give a translation of the sentence, or leave it out")
+    if target is not None and len(sentences) > 1:
         raise InputError("--target is the translation of one --sentence")
 
     announce("loading PyTorch and the model")

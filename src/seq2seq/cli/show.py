@@ -37,8 +37,6 @@ def show(
         output: Page to write.
         no_open: Write the page and do not open it.
     """
-    if output == PAGE:
-        announce_replaced(output)
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.data.words import clean
@@ -51,6 +49,10 @@ def show(
 
     if not clean(sentence):
         raise InputError("the sentence is blank: give a sentence")
+    if target is not None and not clean(target):
+        raise InputError("--target is blank: give a translation of the sentence, or leave it out")
+    if output == PAGE:
+        announce_replaced(output)
     saved = load_attending(model)
     if target is None:
         search = search_from_options(beam_size=beam_size, length_penalty="average")

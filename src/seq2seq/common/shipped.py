@@ -50,6 +50,8 @@ def config_of(name: str | Path) -> Path:
     for config in (path / "model" / "config.json", path / "config.json"):
         if config.is_file():
             return config
+    if (path / "config.yaml").is_file():
+        raise InputError(f"{path}: this run is not finished: give the command of its training again")
     if path.exists():
         raise InputError(
             f"{path} holds no config.json: give the folder of a finished run, or its model/ folder"

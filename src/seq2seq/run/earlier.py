@@ -61,12 +61,15 @@ class Earlier:
         ]
 
     def scored_with(self, config: DictConfig) -> list[str]:
-        """Return the keys of the search with which the scores were found, with their values, where they are others now."""
-        new = flat(OmegaConf.to_container(config))
+        """Return the keys with which the scores were found, length and search, with their values, where they are others now."""
+        new, keys = (
+            flat(OmegaConf.to_container(config)),
+            ("decoding.", "trainer.max_epochs", "trainer.max_steps"),
+        )
         return [
             f"{key}={value}"
             for key, value in self.values.items()
-            if key.startswith("decoding.") and new.get(key) not in (None, value) and value is not None
+            if key.startswith(keys) and new.get(key) not in (None, value) and value is not None
         ]
 
     def require_same(self, config: DictConfig) -> None:

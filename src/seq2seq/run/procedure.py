@@ -132,7 +132,9 @@ def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig)
     print(f"{place} is finished; name=… trains again, trainer.{longer}=… goes on")
     print(summary(metrics, earlier.run_dir))
     if others := earlier.scored_with(config):
-        warn(f"these scores are with {', '.join(others)}: seq2seq evaluate {place} scores otherwise")
+        warn(
+            f"these scores are with {', '.join(others)}: name=… trains, and seq2seq evaluate {place} scores otherwise"
+        )
 
 
 def end_with_parent() -> None:
