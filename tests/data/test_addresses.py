@@ -42,7 +42,7 @@ def far(tmp_path):
     ("name", "content"),
     [
         ("a.tsv", TABLE),
-        ("a.tsv.gz", gzip.compress(TABLE)),
+        ("a.tsv.gz", gzip.compress(TABLE, mtime=0)),
         ("a.csv", b"en,fr\nA dog.,Un chien.\nHe runs.,Il court.\n"),
         ("a.zip", opus()),
     ],
