@@ -299,7 +299,8 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
         (tmp_path / named).write_text("the user's")
         done = program(wordy_run, *arguments, command=name, cwd=tmp_path, check=0)
         assert f"{named}: replaced" in done.text
-    assert (wordy_run / "predictions/test.source.txt").read_text().splitlines()[0] in done.text
+    sources = (wordy_run / "predictions/test.source.txt").read_text().splitlines()
+    assert any(source in done.text for source in sources)
     given = program(wordy_run, "--sentence", text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
     assert "replaced" not in given.text
 
