@@ -134,6 +134,8 @@ class Wrong(torch.nn.Module):
 def here(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mistakes")
     lines = [f"the {n} cats sleep ." for n in range(30)]
+    (folder / "unfinished").mkdir()
+    (folder / "unfinished/config.yaml").write_text("seed: 1")
     for name in ("a.en", "a.fr", "b.fr"):
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
     (folder / "short.fr").write_text("".join(f"{line}\n" for line in lines[:-1]))
@@ -233,6 +235,9 @@ def test_an_option_that_hydra_does_not_have_is_named(here, program):
 
 COMMANDS = {
     "no such run": ("translate", ["runs/none"], r"runs/none"),
+    "unfinished run": ("translate", ["unfinished"], r"unfinished.*not finished"),
+    "blank target on a page": ("show", ["RUN", "A.", "--target", "", "--no-open"], r"--target.*blank"),
+    "blank target in a picture": ("plot", ["RUN", "--sentence", "A.", "--target", ""], r"--target.*blank"),
     "misspelled name": ("translate", ["grammar-en-fn"], r"grammar-en-fr"),
     "no such file": ("translate", ["RUN", "--input", "no.en"], r"no\.en"),
     "a folder": ("translate", ["RUN", "--input", "folder"], r"folder"),

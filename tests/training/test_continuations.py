@@ -189,3 +189,5 @@ def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_
     assert keys(first) == keys(config_of()) == earlier.scored_with(first) == []
     assert keys(config_of("init_from=b")) == ["init_from"]
     assert earlier.scored_with(config_of("decoding.beam_size=9")) == ["decoding.beam_size=5"]
+    longer = Earlier(tmp_path, {"trainer.max_epochs": 2})
+    assert longer.scored_with(config_of("trainer.max_epochs=1")) == ["trainer.max_epochs=2"]

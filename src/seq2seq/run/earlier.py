@@ -62,10 +62,8 @@ class Earlier:
 
     def scored_with(self, config: DictConfig) -> list[str]:
         """Return the keys with which the scores were found, length and search, with their values, where they are others now."""
-        new, keys = (
-            flat(OmegaConf.to_container(config)),
-            ("decoding.", "trainer.max_epochs", "trainer.max_steps"),
-        )
+        new = flat(OmegaConf.to_container(config))
+        keys = "decoding.", "trainer.max_epochs", "trainer.max_steps"
         return [
             f"{key}={value}"
             for key, value in self.values.items()

@@ -29,7 +29,13 @@ from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import InputError, TrainingInterrupted
-from seq2seq.training.checkpoint import BorderCallback, PeriodicCheckpoint, is_dry, read_checkpoint
+from seq2seq.training.checkpoint import (
+    BorderCallback,
+    PeriodicCheckpoint,
+    callbacks_of,
+    is_dry,
+    read_checkpoint,
+)
 from seq2seq.training.schedules import total_steps
 
 
@@ -204,7 +210,7 @@ class ResumeState(Callback):
         data, began = prepared_of(trainer), checkpoint.get("corpus")
         if data is not None and began is not None:
             _require_same_corpus(str(trainer.ckpt_path), began, data.checksums, own=own)
-        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+        callbacks = callbacks_of(trainer)
         is_averaged = any(isinstance(each, WeightAveraging) for each in callbacks)
         if "current_model_state" in checkpoint and not is_averaged:
             pl_module.load_state_dict(checkpoint["current_model_state"])
@@ -213,9 +219,9 @@ class ResumeState(Callback):
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
                 states[each.state_key] = moved(states[each.state_key], Path(str(each.dirpath)), own=own)
-        for each in callbacks:
-            if isinstance(each, EarlyStopping) and each.state_key in states:
-                states[each.state_key] |= {"patience": each.patience}
+        for callback in callbacks:
+            if isinstance(callback, EarlyStopping) and callback.state_key in states:
+                states[callback.state_key] |= {"patience": callback.patience}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Restore `max_steps`, the end of an ended run, and the random states of this process."""
@@ -240,7 +246,7 @@ class ResumeState(Callback):
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Ask early stopping again after an epoch of the minimum: Lightning 2.6 ends after these what has recovered."""
-        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+        callbacks = callbacks_of(trainer)
         has_stopped = any(isinstance(each, EarlyStopping) and each.stopped_epoch for each in callbacks)
         if has_stopped and trainer.current_epoch < (trainer.min_epochs or 0):
             trainer.should_stop = False
@@ -277,8 +283,7 @@ def _require_same_corpus(
 
 def out_of_time(trainer: pl.Trainer) -> bool:
     """Return whether a training has used the time of `lightning.Trainer(max_time=…)`."""
-    callbacks = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
-    left = [each.time_remaining() for each in callbacks if isinstance(each, Timer)]
+    left = [each.time_remaining() for each in callbacks_of(trainer) if isinstance(each, Timer)]
     return any(seconds is not None and seconds <= 0 for seconds in left)
 
 
@@ -466,7 +471,7 @@ def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | Non
 
 def _is_changed(trainer: pl.Trainer, saved: dict[str, torch.Tensor]) -> bool:
     """Return whether the weights, after steps of this process, are not those that were saved after the last step."""
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+    callbacks = callbacks_of(trainer)
     first = next((each.first_step for each in callbacks if isinstance(each, ResumeState)), None)
     if first is None or first == trainer.global_step:
         return False

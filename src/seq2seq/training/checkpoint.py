@@ -7,7 +7,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.callbacks import Callback, Checkpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2seq.common.progress import warn
@@ -17,6 +17,12 @@ from seq2seq.errors import TrainingFailed
 def is_dry(trainer: pl.Trainer) -> bool:
     """Return whether a trainer runs some batches and writes nothing."""
     return bool(trainer.fast_dev_run)  # type: ignore[attr-defined]  # which a connector sets
+
+
+def callbacks_of(trainer: pl.Trainer) -> list[Callback]:
+    """Return the callbacks of a trainer."""
+    found: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+    return found
 
 
 class BorderCallback(Checkpoint):

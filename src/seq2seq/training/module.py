@@ -17,6 +17,7 @@ from seq2seq.errors import InputError
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.training.checkpoint import callbacks_of
 from seq2seq.training.losses import LossSums, token_cross_entropy
 from seq2seq.training.metrics import SplitScores
 from seq2seq.training.objectives import with_options
@@ -120,7 +121,7 @@ class TranslationModule(pl.LightningModule):
 
     def configure_callbacks(self) -> list[Callback]:
         """Let the sums and the schedule save and restore themselves in checkpoints, once in a trainer."""
-        present: list[Callback] = self.trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
+        present = callbacks_of(self.trainer)
         return [part for part in (self._sums, self._schedule) if part not in present]
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
+from seq2seq.training.checkpoint import callbacks_of
 
 
 def warmup_cosine(
@@ -196,8 +197,7 @@ def total_steps(trainer: pl.Trainer) -> int:
         batches = max(1, int(batches * trainer.limit_train_batches))
     if trainer.max_epochs == -1:
         return trainer.max_steps
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
-    schedules = [each for each in callbacks if isinstance(each, GradientAccumulationScheduler)]
+    schedules = [each for each in callbacks_of(trainer) if isinstance(each, GradientAccumulationScheduler)]
     steps = sum(
         math.ceil(batches / schedules[0].get_accumulate_grad_batches(epoch))
         if schedules

@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError, TrainingFailed
+from seq2seq.training.checkpoint import callbacks_of
 from seq2seq.training.losses import LossSums, metrics_of
 
 UNIT = 1024
@@ -154,8 +155,7 @@ class TrainingSums(Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Continue within an epoch: with the gradients so far of a step, and as many batches in a step as before."""
-        callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]  # which a connector sets
-        for each in callbacks:
+        for each in callbacks_of(trainer):
             if isinstance(each, GradientAccumulationScheduler):  # it acts at the start of an epoch only
                 trainer.accumulate_grad_batches = each.get_accumulate_grad_batches(trainer.current_epoch)
         for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
