@@ -29,38 +29,48 @@ def random_weights(rows, columns, seed=0):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
+def listed(indices):
+    return [list(each) for each in indices]
+
+
+def places(words):
+    """Return the indices of the words of tokens that have one each."""
+    return [range(int(word), int(word) + 1) for word in words]
+
+
 def test_pieces_belong_to_the_words_that_white_space_separates():
-    assert word_indices(PIECES) == [0, 1, 1, 2, 2, 2, 2, None]
+    assert listed(word_indices(PIECES)) == [[0], [1], [1], [2], [2], [2], [2], []]
 
 
 def test_pieces_follow_any_other_split_of_the_same_text():
-    assert word_indices(PIECES, WORDS) == [0, 1, 1, 2, 2, 2, 3, None]
+    assert listed(word_indices(PIECES, WORDS)) == [[0], [1], [1], [2], [2], [2], [3], []]
 
 
 def test_words_are_words_and_unknown_ones_too():
     tokens = ["The", "<unk>", "sleeps", ".", "<eos>", "<pad>"]
-    assert word_indices(tokens) == [0, 1, 2, 3, None, None]
-    assert word_indices(["The", "cat", "."], ["The", "cat."]) == [0, 1, 1]
+    assert listed(word_indices(tokens)) == [[0], [1], [2], [3], [], []]
+    assert listed(word_indices(["The", "cat", "."], ["The", "cat."])) == [[0], [1], [1]]
 
 
 @pytest.mark.parametrize(
     ("pieces", "words", "expected"),
     [
-        (["▁", "Hé", "▁", "▁ho", "▁"], ["Hé", "ho"], [0, 0, 1, 1, 1]),
-        (["▁a", "<0xE2>", "<0x82>", "<0xAC>", "▁b"], ["a€", "b"], [0, 0, 0, 0, 1]),
-        (["▁n", "<0xC2>", "<0xA0>", "4", "▁b"], ["n", "4", "b"], [0, 1, 1, 1, 2]),
-        (["▁n", "<0xE2>", "<0x80>", "<0xAF>", "▁b"], ["n", "b"], [0, 1, 1, 1, 1]),
-        (["▁a", "<0xE2>", "<0x82>", "<0xAC>", "b", "▁c"], None, [0, 0, 0, 0, 0, 1]),
-        (["▁a", "<0xE2>", "b"], None, [0, 0, 0]),
-        (["▁n", "<0xC2>", "<0xA0>", "4"], None, [0, 1, 1, 1]),
-        (["▁aujourd", "'", "hui"], ["aujourd'", "hui"], [0, 0, 1]),
-        (["▁a", "b▁c", "d"], ["ab", "cd"], [0, 0, 1]),
+        (["▁", "Hé", "▁", "▁ho", "▁"], ["Hé", "ho"], [[0], [0], [1], [1], [1]]),
+        (["▁a", "<0xE2>", "<0x82>", "<0xAC>", "▁b"], ["a€", "b"], [[0], [0], [0], [0], [1]]),
+        (["▁n", "<0xC2>", "<0xA0>", "4", "▁b"], ["n", "4", "b"], [[0], [1], [1], [1], [2]]),
+        (["▁n", "<0xE2>", "<0x80>", "<0xAF>", "▁b"], ["n", "b"], [[0], [1], [1], [1], [1]]),
+        (["▁a", "<0xE2>", "<0x82>", "<0xAC>", "b", "▁c"], None, [[0], [0], [0], [0], [0], [1]]),
+        (["▁a", "<0xE2>", "b"], None, [[0], [0], [0]]),
+        (["▁n", "<0xC2>", "<0xA0>", "4"], None, [[0], [1], [1], [1]]),
+        (["▁aujourd", "'", "hui"], ["aujourd'", "hui"], [[0], [0], [1]]),
+        (["▁a", "b▁c", "d"], ["ab", "cd"], [[0], [0, 1], [1]]),
+        (["▁自行车", "很", "<0xE5>", "<0xA5>", "<0xBD>", "。"], [*"自行车很好。"], [[0, 1, 2], [3], [4], [4], [4], [5]]),
     ],
     ids=["blanks", "bytes", "a space in bytes", "a space in bytes at an end", "bytes, own words", "part of a sign",
-         "a space in bytes, own words", "apostrophe", "space inside"],
+         "a space in bytes, own words", "apostrophe", "space inside", "letters of Chinese"],
 )  # fmt: skip
-def test_a_piece_belongs_to_the_word_of_its_first_character(pieces, words, expected):
-    assert word_indices(pieces, words) == expected
+def test_a_piece_belongs_to_all_words_that_it_has_a_part_of(pieces, words, expected):
+    assert listed(word_indices(pieces, words)) == expected
 
 
 def test_sentences_of_multi30k_with_unusual_white_space_are_spelled_to_their_end(real_data, tmp_path):
@@ -72,12 +82,19 @@ def test_sentences_of_multi30k_with_unusual_white_space_are_spelled_to_their_end
     tokenizer, _ = tokenizers_of(pairs, tokenizer="bpe", vocab_size=500)
     for text in unusual:
         words = text.split()
-        assert word_indices(tokenizer.tokens(text), words)[-1] == len(words) - 1
+        assert word_indices(tokenizer.tokens(text), words)[-1][-1] == len(words) - 1
 
 
 def test_signs_that_tokens_leave_out_shift_nothing():
     words = ["he", "said", '"', "Yes", '"', ";", "to", "me", ":", "now", '"']
-    assert word_indices(["he", "said", "yes", "to", "me", "now"], words) == [0, 1, 3, 6, 7, 9]
+    assert listed(word_indices(["he", "said", "yes", "to", "me", "now"], words)) == [
+        [0],
+        [1],
+        [3],
+        [6],
+        [7],
+        [9],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,10 +106,21 @@ def test_tokens_that_do_not_spell_the_words_are_refused(tokens, words):
         word_indices(tokens, words)
 
 
-def test_a_word_without_a_token_of_its_own_has_no_link():
+def test_all_words_of_a_token_have_its_link():
     source, target = (word_indices(["a", "b"]), word_indices(["▁qu'il", "▁vient"], ["qu'", "il", "vient"]))
     links = argmax_links(merge_words([[0.1, 0.9], [0.7, 0.3]], source, target))
-    assert links == {(1, 0), (0, 2)}
+    assert links == {(1, 0), (1, 1), (0, 2)}
+
+
+def test_a_word_without_a_token_has_no_link():
+    words = ["he", "said", '"', "Yes", '"', "now"]
+    tokens = word_indices(["he", "said", "yes", "now"], words)
+    assert argmax_links(merge_words(np.eye(4), tokens, tokens)) == {(0, 0), (1, 1), (3, 3), (5, 5)}
+
+
+def test_a_source_token_of_several_words_shares_its_weight():
+    merged = merge_words([[0.2, 0.6, 0.2]], [range(1), range(1, 4), range(3, 4)], [range(2)])
+    np.testing.assert_allclose(merged, [[0.2, 0.2, 0.2, 0.4]] * 2)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -117,8 +145,8 @@ def test_no_attention_has_a_smaller_error_rate_than_the_best_links(seed):
 
 def test_no_token_has_no_word():
     assert word_indices([]) == []
-    assert word_indices(["<eos>"]) == [None]
-    assert word_indices(["a"], []) == [None]
+    assert listed(word_indices(["<eos>"])) == [[]]
+    assert listed(word_indices(["a"], [])) == [[]]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -134,7 +162,7 @@ def test_merging_keeps_the_mass_of_each_row(seed):
 
 def test_merging_sums_source_columns_and_averages_target_rows():
     weights = [[0.1, 0.2, 0.7], [0.3, 0.5, 0.2], [0.0, 0.6, 0.4]]
-    merged = merge_words(weights, [0, 0, 1], [0, 1, 1])
+    merged = merge_words(weights, *map(places, ("001", "011")))
     np.testing.assert_allclose(merged, [[0.3, 0.7], [0.7, 0.3]])
 
 
@@ -142,7 +170,7 @@ def test_padding_beyond_the_tokens_is_ignored():
     weights = random_weights(2, 3)
     wide = np.pad(weights, ((0, 4), (0, 2)), constant_values=9)
     np.testing.assert_array_equal(
-        merge_words(wide, [0, 1, 1], [0, 1]), merge_words(weights, [0, 1, 1], [0, 1])
+        merge_words(wide, *map(places, ("011", "01"))), merge_words(weights, *map(places, ("011", "01")))
     )
 
 

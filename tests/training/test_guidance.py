@@ -62,6 +62,18 @@ def test_the_mass_of_a_word_is_spread_over_its_tokens_and_cut_tokens_have_none()
     assert wanted.sum() == 4
 
 
+def test_a_token_of_several_words_looks_at_the_links_of_all():
+    class Spaces(WhitespaceTokenizer):
+        def split(self, text):
+            return text.split()
+
+    pair = SentencePair("a bicycle is good", "自行车 很好", ((0, 0), (1, 2), (2, 3), (3, 4)), ((2, 3),))
+    guidance, split = guidance_of([pair] * 4, tokenizer=Spaces)
+    wanted = guidance.target_distribution(Batch.from_split(split, [0]))[0]
+    expected = torch.tensor([[0.5, 0.5, 0, 0, 0], [0, 0, 0, 1, 0], [0] * 5]).double()
+    torch.testing.assert_close(wanted, expected)
+
+
 def test_a_weight_of_zero_has_a_finite_loss_and_gradient():
     guidance, split = guidance_of(PAIRS)
     batch = Batch.from_split(split, [3, 0])

@@ -38,7 +38,7 @@ class WordAttention:
 
     Attributes:
         weights: Weights (target words, source words); (0, 0) if a side is blank.
-        source_words: Indices of the source words in which a token begins.
+        source_words: Indices of the source words of which a token has a part.
         target_words: The same for the target words.
     """
 
@@ -80,7 +80,7 @@ def word_attention(
             token_words(*each) if is_filled else []
             for each in zip(tokenizers, (pair.source, pair.target), words_of_pair, strict=True)
         ]
-        words = (frozenset(place for place in side if place is not None) for side in sides)
+        words = (frozenset(place for places in side for place in places) for side in sides)
         found.append(WordAttention(merge_words(translation.weights.numpy(), *sides), *words))
     return found
 
@@ -91,8 +91,8 @@ def words_of(pairs: Sequence[SentencePair]) -> list[tuple[list[str], list[str]]]
     return list(zip(*sides, strict=True))
 
 
-def token_words(tokenizer: "Tokenizer", text: str, words: Sequence[str]) -> list[int | None]:
-    """Return the word index of each token of a sentence, without ``<eos>``; see `word_indices`.
+def token_words(tokenizer: "Tokenizer", text: str, words: Sequence[str]) -> list[range]:
+    """Return the indices of the words of each token of a sentence, without ``<eos>``; see `word_indices`.
 
     Raises:
         InputError: The tokens do not spell the words.

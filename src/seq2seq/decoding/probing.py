@@ -74,13 +74,13 @@ def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[n
 
 
 def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """Return the word that contains each token; the token itself if tokens do not spell words."""
+    """Return the word in which each token begins; the token itself if tokens do not spell words."""
     tokens, words = tokenizer.words(ids), split_words(tokenizer.decode(ids))
     try:
         places = word_indices(tokens, words)
     except ValueError:
         return tokens
-    return [t if place is None else words[place] for t, place in zip(tokens, places, strict=True)]
+    return [words[place[0]] if place else t for t, place in zip(tokens, places, strict=True)]
 
 
 def importance(model: Seq2Seq, pair: Batch) -> tuple[Tensor, Tensor]:

@@ -262,7 +262,7 @@ def _words_of_tokens(tokenizer: Tokenizer, sentence: str) -> list[str]:
         places = word_indices(tokenizer.tokens(sentence), words)[: len(tokens)]
     except ValueError as error:
         raise InputError(f"--replace-unk needs source tokens that spell words: {error}") from error
-    return [token if place is None else words[place] for token, place in zip(tokens, places, strict=True)]
+    return [words[place[0]] if place else token for token, place in zip(tokens, places, strict=True)]
 
 
 def _with_source_words(tokens: list[str], source_words: list[str], hypothesis: Hypothesis) -> list[str]:

@@ -96,7 +96,7 @@ class AlignmentCounts:
 def argmax_links(weights: npt.ArrayLike) -> Links:
     """Link each target word to the source word that it attends to most.
 
-    A row of zeros is a word in which no token begins (see `merge_words`); it gets no link.
+    A row of zeros is a word of no token (see `merge_words`); it gets no link.
     """
     matrix = np.asarray(weights)
     if not matrix.shape[1]:
@@ -125,7 +125,7 @@ def symmetrized(forward: Links, backward: Links, method: str) -> Links:
 
 
 def links_between(links: Links, source_words: Words, target_words: Words) -> Links:
-    """Return the links between words in which a token begins: those that an attention can find."""
+    """Return the links between words that tokens have: those that an attention can find."""
     return frozenset((i, j) for i, j in links if i in source_words and j in target_words)
 
 
@@ -133,17 +133,17 @@ def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) ->
     """Return the links with the minimum AER that `argmax_links` can give.
 
     Every target word gets a sure link if there is one, else a possible one, else a wrong one.
-    A token begins in each of the words.
+    Each of the words has a token.
     """
     sources = sorted(source_words)
     rows = ([(i, j) for i in sources] for j in target_words if sources)
     return frozenset(max(row, key=lambda x: (x in gold.sure, x in gold.possible)) for row in rows)
 
 
-def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[int | None]:
-    """Return the index of the word that each token belongs to: the word of its first character.
+def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[range]:
+    """Return the indices of the words that each token has a part of: more than one if it crosses a border.
 
-    Indices count from 0; special tokens such as ``<eos>`` have None. Tokens are searched in the words one after
+    Indices count from 0; special tokens such as ``<eos>`` have none. Tokens are searched in the words one after
     another, also in lower case; characters that the tokenizer drops, such as the quotes of ``basic_english``,
     are skipped.
 
@@ -157,7 +157,7 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     """
     given = _own_words(tokens) if words is None else words
     if not given:
-        return [None] * len(tokens)
+        return [range(0)] * len(tokens)
     spelled = [
         b"" if token in UNWORDED else without_spaces(text)
         for token, text in zip(tokens, token_bytes(tokens), strict=True)
@@ -170,9 +170,13 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
     else:
         raise ValueError(f"the tokens {' '.join(tokens)} do not spell {' '.join(given)}")
     ends = np.cumsum([len(part) for part in parts])
+    lasts = [start + max(len(token) - 1, 0) for start, token in zip(starts, spelled, strict=True)]
     # a blank piece after the last word counts as part of it
-    numbers = np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1).tolist()
-    return [None if token in UNWORDED else number for token, number in zip(tokens, numbers, strict=True)]
+    numbers = np.minimum(np.searchsorted(ends, [starts, lasts], side="right"), len(ends) - 1).tolist()
+    return [
+        range(0) if token in UNWORDED else range(first, last + 1)
+        for token, first, last in zip(tokens, *numbers, strict=True)
+    ]
 
 
 def _own_words(tokens: Sequence[str]) -> list[str]:
@@ -230,32 +234,34 @@ def as_text(text: bytes) -> str:
 
 
 def merge_words(
-    weights: npt.ArrayLike, source_words: Sequence[int | None], target_words: Sequence[int | None]
+    weights: npt.ArrayLike, source_words: Sequence[range], target_words: Sequence[range]
 ) -> Floats:
     """Merge weights between tokens into weights between words.
 
     The columns of a source word's tokens are summed, the rows of a target word's tokens averaged, so that the
-    sum of a row is kept. Tokens without a word are left out; a word in which no token begins has zeros.
+    sum of a row is kept: a source token of several words has an equal share of its weight in each, a target token
+    its row. Tokens without a word are left out; a word without a token has zeros.
 
     Args:
         weights: (target tokens, source tokens); further rows and columns are ignored.
-        source_words: The word index of each source token, see `word_indices`.
-        target_words: The word index of each target token.
+        source_words: The indices of the words of each source token, see `word_indices`.
+        target_words: The same of each target token.
 
     Returns:
         Weights (target words, source words).
     """
     matrix = np.asarray(weights, dtype=np.float64)[: len(target_words), : len(source_words)]
-    sums = _membership(target_words) @ matrix @ _membership(source_words).T
-    sizes = _membership(target_words).sum(axis=1, keepdims=True)
-    return sums / np.maximum(sizes, 1)
+    sources, targets = _membership(source_words), _membership(target_words)
+    shares = sources / np.maximum(sources.sum(axis=0), 1)
+    return targets @ matrix @ shares.T / np.maximum(targets.sum(axis=1, keepdims=True), 1)
 
 
-def _membership(words: Sequence[int | None]) -> Floats:
-    """Return a matrix (words, tokens): 1 where the token is part of the word."""
-    numbers = np.array([-1 if word is None else word for word in words], dtype=np.int64)
-    num_words = int(numbers.max(initial=-1)) + 1
-    return (np.arange(num_words)[:, None] == numbers).astype(np.float64)
+def _membership(words: Sequence[range]) -> Floats:
+    """Return a matrix (words, tokens): 1 where the token has a part of the word."""
+    found = np.zeros((max((each.stop for each in words), default=0), len(words)))
+    for token, each in enumerate(words):
+        found[each.start : each.stop, token] = 1
+    return found
 
 
 # --- the Pharaoh format: a line for each sentence pair, with links i-j, or i?j and ipj where only possible ---

@@ -1,6 +1,7 @@
 """Callback that logs attention during training: heatmaps, and records for the Attention tab."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import lightning.pytorch as pl
@@ -282,19 +283,19 @@ def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
 def gold_links(
     pair: SentencePair, source_tokens: Sequence[str], target_tokens: Sequence[str]
 ) -> list[tuple[int, int]] | None:
-    """Return the gold links between the tokens of a pair; each token has the links of its word.
+    """Return the gold links between the tokens of a pair; each token has the links of its words.
 
     Returns:
         Pairs of source and target token index; None without gold alignment, or if the tokens do not spell the words.
     """
     if pair.alignment is None:
         return None
-    sides = list[Sequence[int | None]]()
+    sides = list[list[range]]()
     for text, tokens in ((pair.source, source_tokens), (pair.target, target_tokens)):
         words = split_words(text)
         known = [(t, w) for t, w in zip(tokens, words, strict=False) if t != UNKNOWN]
         if len(words) == len(tokens) and all(token in (word, word.lower()) for token, word in known):
-            sides.append(list(range(len(words))))
+            sides.append([range(place, place + 1) for place in range(len(words))])
             continue
         try:
             sides.append(word_indices(tokens, words))
@@ -305,5 +306,5 @@ def gold_links(
         (column, row)
         for column, source in enumerate(sides[0])
         for row, target in enumerate(sides[1])
-        if (source, target) in gold
+        if not gold.isdisjoint(product(source, target))
     ]

@@ -18,8 +18,8 @@ class GoldPair:
     """
 
     gold: GoldAlignment
-    source_words: list[int | None]
-    target_words: list[int | None]
+    source_words: list[range]
+    target_words: list[range]
 
 
 class GoldPairs:

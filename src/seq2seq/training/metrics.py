@@ -70,9 +70,7 @@ class SplitSums:
                 continue
             merged = merge_words(matrix[: height - 1, : width - 1], pair.source_words, pair.target_words)
             self.aligned += AlignmentCounts.of(argmax_links(merged), pair.gold)
-            sides = [
-                {word for word in side if word is not None} for side in (pair.source_words, pair.target_words)
-            ]
+            sides = [set().union(*side) for side in (pair.source_words, pair.target_words)]
             self.lowest_possible += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
 
     def of_all_processes(self, num_processes: int) -> "SplitSums":

@@ -1,5 +1,7 @@
 """Guided alignment: a loss of attention weights against gold links between words."""
 
+from itertools import product
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -22,8 +24,8 @@ class GuidedAlignment:
 
         - sum over t, j of q(t, j) log a(t, j)
 
-    where q(t, j) is a uniform distribution over the source tokens of the words that are linked to the word of t: by
-    sure links if it has any, else by possible links. Target tokens without links are not part of the sum.
+    where q(t, j) is a uniform distribution over the source tokens of the words that are linked to the words of t: by
+    sure links if there are any, else by possible links. Target tokens without links are not part of the sum.
 
     Args:
         pairs: Those of the training split that have links; others have no loss.
@@ -78,9 +80,13 @@ class GuidedAlignment:
         if pair is None:
             return []
         cells = []
-        for row, target in enumerate(pair.target_words):
+        for row, targets in enumerate(pair.target_words):
             columns = (
-                [at for at, source in enumerate(pair.source_words) if (source, target) in links]
+                [
+                    at
+                    for at, each in enumerate(pair.source_words)
+                    if not links.isdisjoint(product(each, targets))
+                ]
                 for links in (pair.gold.sure, pair.gold.possible)
             )
             linked = next(filter(None, columns), [])
