@@ -97,6 +97,7 @@ MARKS = [
     ("The dog. The dog! The dog: the cat; the cat, the end! The. The", {".": [], "!": []}),
     ('The "dog." the cat. The dog. „The.“ The cat', {".": [], ".“": []}),
     ("The d. h. the 3. end the 4. the. The. The. The end. The. Cat. The", {".": ["0", "d", "h"]}),
+    ("The etc. the e.g. The etc. the e.g. the etc. The. The. Cat. The", {".": ["etc"]}),  # two of three, one of two
     ("the dog. the cat. the", {}), ("The. Dog. Fox", {}), ("打开。 打开！ The。", {}), ("", {}),
 ]  # fmt: skip
 
