@@ -182,6 +182,14 @@ MUTANTS = {
         ('text.replace("I", "ı") if has_dotless_i(language) else text', "text"),
         ('return text.replace("İ", "i").lower()', "return text.lower()"),
     ],
+    "data/casing.py": [
+        ("num_upper > num_lower and", "num_upper > 0 and"),
+        ("if lower > upper)", "if lower > 9 * upper)"),
+        ("before if found[1] in", "word[0] if found[1] in"),
+        ("forms = _usual(words, begun, language)", "forms = _usual(words, {}, language)"),
+        ("is_upper or form[0].islower()", "is_upper or usual.get(lowered(form, language), '')[:1].islower()"),
+        ('"0" if word[0].isdecimal() else', '"" if word[0].isdecimal() else'),
+    ],
     "data/languages.py": [
         ("return TWO_LETTERS.get(first, first)", "return first"),
         ('re.split("[-_]", code, maxsplit=1)[0].lower()', 're.split("[-]", code, maxsplit=1)[0].lower()'),

@@ -7,6 +7,7 @@ import torch
 
 from seq2seq.api import Run
 from seq2seq.data.batching import BatchSize
+from seq2seq.data.casing import Casing
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.decoding import translation as translations_module
@@ -297,7 +298,7 @@ def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path)
     exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
     target = exported.target_tokenizer
     target.truecase = target.arguments["truecase"] = True
-    target.cased_forms, target.capital_start = {"strange": "Strange"}, True
+    target.casing = Casing({"strange": "Strange"}, True)
     save_model_folder(tmp_path / "model", exported)
     (found,) = Translator.load(tmp_path / "model").translate(["strange strange"], replace_unk=True)
     assert set(found.text.split()) == {"Strange"}

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from random import Random
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from seq2seq.common.shipped import MODELS
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
+from seq2seq.data.words import lowered
 from seq2seq.decoding.search import search_from_options
 from seq2seq.errors import InputError
 from seq2seq.export import translating_page
@@ -18,6 +20,7 @@ from seq2seq.export.translating_page import export_page, static_file
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
 from tensorboard_attention.page import bundle, viewer_modules
+from tests.data.test_casing import WITHIN, casing_of
 from tests.data.test_words import SPELLINGS, WRITTEN
 from tests.export.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of, tree_of
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
@@ -286,6 +289,33 @@ def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, languages,
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
         assert_tokens_alike(codec, of_page, [*hard, *(getattr(pair, side) for pair in pairs[:20])])
+
+
+def test_sentences_within_a_line_have_their_capitals_alike():
+    draw = Random(1)
+    marks = [
+        *".!?:;…'\"«»“”()[]-–,。։ ",
+        "...",
+        ". ",
+        " ! ",
+        ' "',
+        '. "',
+        ".) ",
+        " » ",
+        " 3. ",
+        " d. h. ",
+        "\u2028",
+    ]
+    rows, expected = [], []
+    for language, words, text, written in WITHIN.values():
+        casing = casing_of([f"1 {words} {words}", text] * 4, language).casing
+        parts = [*lowered(f"{words} {text}", language).split(), *marks * 2]
+        lines = [written, *("".join(draw.choices([*parts, " "], k=30)) for _ in range(60))]
+        lines = [lowered(line, language) for line in lines]
+        rows.append([lines, casing.saved(), language == "tr"])
+        expected.append([casing.restored(line, language) for line in lines])
+    body = "return given.rows.map(([lines, casing, dotless]) => lines.map((line) => restored(line, casing, dotless)));"
+    assert in_node(body, rows=rows) == expected
 
 
 def test_bytes_that_are_no_text_are_written_alike(pairs, tmp_path):

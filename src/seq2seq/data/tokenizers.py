@@ -11,7 +11,7 @@ import re
 import stat
 from abc import ABC, abstractmethod
 from bisect import bisect
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
@@ -21,13 +21,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import regex
 import sentencepiece
 
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.files import on_disk
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
+from seq2seq.data.casing import Casing
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.vocabulary import (
     BEGIN_ID,
@@ -39,14 +39,11 @@ from seq2seq.data.vocabulary import (
     UNKNOWN_ID,
     vocabulary_size,
 )
-from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, raised, split_words
+from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, split_words
 from seq2seq.errors import InputError
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
 """Limits of a vocabulary that is read from a file: tokens, and bytes of the file."""
-
-OPENING: Any = regex.compile(r'(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*')
-"""Marks before the first word of a sentence, which has its capital after them: brackets, quotation marks, a dash."""
 
 
 def read_file(path: Path, limit: int = MAX_FILE) -> bytes:
@@ -73,7 +70,7 @@ class Tokenizer(ABC):
     Args:
         language: Code of the language, such as ``en``.
         lowercase: Lower-case the text first.
-        truecase: Restore the most frequent case of each word in translations (only with `lowercase`).
+        truecase: Restore the case in translations, as `learn_case` has learned it (only with `lowercase`).
         min_frequency: Tokens that are less frequent become ``<unk>``.
         vocab_size: Maximum number of tokens, the four special tokens included; None for no limit.
 
@@ -103,8 +100,7 @@ class Tokenizer(ABC):
     ) -> None:
         self.language, self.lowercase, self.truecase = language, lowercase, truecase
         self.min_frequency, self.max_vocab_size = min_frequency, vocab_size
-        self.cased_forms: dict[str, str] = {}
-        self.capital_start = False
+        self.casing = Casing()
         self.set_vocabulary(SPECIALS)
 
     @abstractmethod
@@ -150,18 +146,8 @@ class Tokenizer(ABC):
         return other
 
     def learn_case(self, texts: Iterable[str]) -> None:
-        """Learn the case of words from their occurrences inside sentences (Lita et al. 2003, without context)."""
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        num_capitals = num_starts = 0
-        for text in texts:
-            first, *others = LETTERS.findall(clean(text)) or [""]
-            num_starts += first[:1].isalpha()
-            num_capitals += first[:1].isupper()
-            for word in others:
-                counts[lowered(word, self.language)][word] += 1
-        usual = {word: forms.most_common(1)[0][0] for word, forms in counts.items()}
-        self.cased_forms = {word: form for word, form in usual.items() if form != word}
-        self.capital_start = num_capitals * 2 > num_starts
+        """Learn how words are written, and where lines and sentences begin with a capital, see `Casing`."""
+        self.casing = Casing.learned(texts, self.language)
 
     @property
     def vocab_size(self) -> int:
@@ -207,14 +193,7 @@ class Tokenizer(ABC):
     def text(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens as one line, with the case restored if `truecase` is set."""
         text = self.join(tokens).replace("\n", " ")  # subwords spell rare characters in bytes
-        if not self.truecase:
-            return text
-        cased = LETTERS.sub(lambda word: self.cased_forms.get(word[0], word[0]), text)
-        start = OPENING.match(cased)[0]
-        rest = cased[len(start) :]
-        first = raised(rest[:1], self.language)
-        is_lower = lowered(first, self.language) == rest[:1]
-        return start + first + rest[1:] if self.capital_start and is_lower else cased
+        return self.casing.restored(text, self.language) if self.truecase else text
 
     # --- files ---
 
@@ -223,8 +202,7 @@ class Tokenizer(ABC):
         description = {
             "class": f"{type(self).__module__}.{type(self).__qualname__}",
             "arguments": self.arguments,
-            "cased_forms": self.cased_forms,
-            "capital_start": self.capital_start,
+            **self.casing.saved(),
             "tokens": self.vocabulary,
         }
         folder.mkdir(parents=True, exist_ok=True)
@@ -255,8 +233,7 @@ class Tokenizer(ABC):
             if not all(isinstance(token, str) for token in description["tokens"]):
                 raise InputError("a token is no text")
             tokenizer.set_vocabulary(description["tokens"])
-            tokenizer.cased_forms = {str(k): str(v) for k, v in description["cased_forms"].items()}
-            tokenizer.capital_start = bool(description["capital_start"])
+            tokenizer.casing = Casing.of(description)
             tokenizer.read_model(folder, side)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error

@@ -200,7 +200,6 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         kind = kinds[type(tokenizer)]
     else:
         raise InputError(f"a page cannot split text as {type(tokenizer).__name__} does")
-    casing = {"forms": tokenizer.cased_forms, "capital_start": tokenizer.capital_start}
     return {
         "kind": kind,
         "scores": scores,
@@ -208,5 +207,5 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         "dotless": has_dotless_i(tokenizer.language),
         "lowercase": tokenizer.lowercase,
         "tokens": tokenizer.vocabulary,
-        "casing": casing if tokenizer.truecase else None,
+        "casing": tokenizer.casing.saved() if tokenizer.truecase else None,
     }

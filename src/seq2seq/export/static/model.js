@@ -547,15 +547,33 @@ class Codec {
   }
 }
 
-// Capital letters by what is usual: seq2seq.data.tokenizers.
-const MARKS_BEFORE = /^(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*/u;
+// Capital letters of words, lines and sentences, as they were learned: seq2seq.data.casing.
+const OPENING_MARKS = String.raw`(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*`;
+const CLOSING_MARK = String.raw`[\p{Pe}\p{Pf}\p{Pi}"']`;
+const LINE_START = new RegExp(`^${OPENING_MARKS}$`, "u");
+const SENTENCE_MARK = String.raw`(?:(?<!\.)\.+|(?!\.)[\p{Sentence_Terminal}:;…])${CLOSING_MARK}*(?: [»›]${CLOSING_MARK}*)?`;
+const SENTENCE_START = new RegExp(`^(.*?)(${SENTENCE_MARK}) +${OPENING_MARKS}$`, "su");
+const NUMBER = /^\p{Nd}+$/u;
 
-function restored(text, { forms, capital_start }, dotless) {
-  const cased = text.replace(LETTERS, (word) => (Object.hasOwn(forms, word) ? forms[word] : word));
-  const [marks] = cased.match(MARKS_BEFORE);
-  const [start = ""] = cased.slice(marks.length);
+function restored(text, { cased_forms, capital_start, sentence_marks }, dotless) {
+  let [end, before] = [0, ""];
+  const begins = (gap) => {
+    if (!end) return capital_start && LINE_START.test(gap);
+    const [, sign, mark] = (gap !== " " && gap.match(SENTENCE_START)) || [];
+    return Object.hasOwn(sentence_marks, mark) && !sentence_marks[mark].includes(["", " "].includes(sign) ? before : "");
+  };
+  return text.replace(LETTERS, (word, place) => {
+    const form = Object.hasOwn(cased_forms, word) ? cased_forms[word] : word;
+    const cased = begins(text.slice(end, place)) ? capitalized(form, dotless) : form;
+    [end, before] = [place + word.length, NUMBER.test(word) ? "0" : lowered(word, dotless)];
+    return cased;
+  });
+}
+
+function capitalized(word, dotless) {
+  const [start = ""] = word;
   const first = dotless && start === "i" ? "İ" : start.toUpperCase();
-  return capital_start && lowered(first, dotless) === start ? marks + first + cased.slice(marks.length + start.length) : cased;
+  return lowered(first, dotless) === start ? first + word.slice(start.length) : word;
 }
 
 export class Translator {
