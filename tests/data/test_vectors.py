@@ -47,8 +47,9 @@ def test_a_subword_prefers_its_own_vector_to_that_of_its_word(tmp_path):
         "dog 1 2\n. . . 3 4\nat name@domain.com 5 6\n3 7 8\n",
         "5 2\ndog\t1\t2\n. . .\t3\t4\n3\t7\t8\n",
         "dog 1 2\na\u2028b 3 4\n\u00a0 1 1\nx\ry 5 5\n3 7 8\n",
+        "\ufeffdog  1 2\n3 7 8\n",
     ],
-    ids=["tokens-with-spaces", "tabs-and-header", "other-line-ends"],
+    ids=["tokens-with-spaces", "tabs-and-header", "other-line-ends", "byte-order-mark-and-two-spaces"],
 )
 def test_tokens_may_hold_spaces_and_columns_may_be_separated_by_tabs(tmp_path, content):
     for packed in (

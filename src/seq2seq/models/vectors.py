@@ -9,6 +9,7 @@ import lzma
 import re
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
     try:
         with open_text(path) as file, torch.no_grad():
             for number, line in enumerate(plain_lines(file, str(path)), start=1):
-                content = line.rstrip(b" \t\r\n")
+                content = line.removeprefix(BOM_UTF8).rstrip(b" \t\r\n")
                 if number == 1 and size != 1 and HEADER.fullmatch(content):
                     require_size(path, int(content.split()[1]), size)
                     continue
@@ -95,7 +96,7 @@ def split_line(path: str | Path, number: int, content: bytes, size: int) -> tupl
     fields = content.split(mark)
     if len(fields) <= size or (len(fields) > size + 1 and all(map(is_number, fields[1:]))):
         require_size(path, len(fields) - 1, size, number)
-    return mark.join(fields[:-size]).decode("utf-8"), fields[-size:]
+    return mark.join(fields[:-size]).strip().decode("utf-8"), fields[-size:]
 
 
 def is_number(field: bytes) -> bool:
