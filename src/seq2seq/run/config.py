@@ -124,7 +124,7 @@ def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name:
     whole = ",".join(named[key] for key in sorted(named))
     name, is_long = _readable(whole), len(os.fsencode(_readable(whole))) > room + 10
     if is_long:
-        name = _readable(",".join(named[key] for key in sorted(named) if not key.startswith(TEXT)))
+        name = _readable(",".join(named[key] for key in sorted(named) if not re.fullmatch(TEXT, key)))
     if is_long or re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", whole):
         cut = os.fsencode(name)[: max(room, 0)].decode(errors="ignore")
         name = "-".join(filter(None, [cut, f"{zlib.crc32(whole.encode(errors='surrogateescape')):08x}"]))
@@ -155,8 +155,8 @@ def is_terminal() -> bool:
 
 UNSET = "_unset_"
 
-TEXT = "data.file", "data.train.", "data.validation.", "data.test."
-"""Beginnings of the keys that name the files of a corpus."""
+TEXT = r"data\.(file|(train|validation|test)\.(source|target))"
+"""Keys of the files of a corpus."""
 
 _UTILS: Any = hydra.utils  # whose names depend on the version
 HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")
