@@ -90,12 +90,12 @@ def _plot_sentences(
     panels = list[Panel]()
     for sentence, each in zip(sentences, found, strict=True):
         sides = each.source_tokens, each.target_tokens
-        panels.append(Panel(f"{name}, log p = {each.score:.2f}", each.weights.float().numpy(), *sides))
+        panels.append(Panel(f"{name}, log p = {each.score:z.2f}", each.weights.float().numpy(), *sides))
         if with_effect:
             effect = effect_of(saved, sentence, each)
             panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
     save_heatmap(output, panels)
     for each in found:
-        print(f"{each.text}   score {each.score:.2f}   {output}")
+        print(f"{each.text}   score {each.score:z.2f}   {output}")
         if note := each.unknown_note():
             print(note)

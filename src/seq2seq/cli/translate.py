@@ -117,14 +117,15 @@ def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -
     if json:
         return dumps({"line": number, "rank": translation.rank} | translation.as_dict(), ensure_ascii=False)
     if n_best > 1:
-        return f"{number} ||| {translation.text} ||| {translation.score:.4f}"
+        return f"{number} ||| {translation.text} ||| {translation.score:z.4f}"
     return translation.text
 
 
 def _facts(translation: "Translation") -> Iterator[str]:
     """Yield what is shown below a translation on a terminal; nothing below a blank one."""
     if translation.target_tokens:
-        yield f"log-probability {translation.score:.2f}, {translation.score / len(translation.target_tokens):.2f} a token"
+        each = translation.score / len(translation.target_tokens)
+        yield f"log-probability {translation.score:z.2f}, {each:z.2f} a token"
         if note := translation.unknown_note():
             yield note
         if translation.weights.numel():

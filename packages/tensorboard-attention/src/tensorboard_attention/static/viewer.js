@@ -25,7 +25,7 @@ add_attention(writer, "attention/0", weights, source_tokens, target_tokens, step
 
 export function formatNumber(value, digits) {
   if (value === null || value === undefined) return "–";
-  return value.toFixed(digits).replace("-", "−");
+  return (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−"); // + 0: no "−0.00"
 }
 
 // shown = [{name, frame}, …], one or two.
