@@ -295,7 +295,7 @@ class SubprocessLauncher(Launcher):
     def run_on(self, job: JobReturn, gpu: int | None, log: IO[str]) -> None:
         """Run a job on a GPU, or where its environment says."""
         folder, words, title = Path(str(job.working_dir)), " ".join(job.overrides or ()), job.task_name
-        say(f"{title}  {words}")
+        say(f"{title}  {words}; its output: {folder / 'job.log'}")
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
         note_job(job)
