@@ -159,8 +159,8 @@ class Run:
 
     def evaluate(
         self,
-        ensemble: Sequence[Model] = (),
         *,
+        ensemble: Sequence[Model] = (),
         source: File | None = None,
         reference: File | None = None,
         beam_size: Count = 5,
@@ -175,7 +175,7 @@ class Run:
         """Return the scores of greedy search and of beam search on a test set, as ``seq2seq evaluate`` prints them.
 
         Args:
-            ensemble: Models whose probabilities are averaged with those of this one.
+            ensemble: Average with the probabilities of these models.
             source: Source text, plain or compressed; without it the test split of the run.
             reference: Its translation.
             beam_size: Hypotheses; 1: greedy alone.

@@ -126,7 +126,7 @@ def test_a_notebook_shows_the_page_that_translates():
 
 
 def test_a_wrong_name_of_a_model_lists_those_that_come_along(tmp_path, program):
-    done = program("gramar-en-fr", "--input", COMMAND, command="translate", cwd=tmp_path, check=2)
+    done = program("gramar-en-fr", "--source", COMMAND, command="translate", cwd=tmp_path, check=2)
     assert "grammar-en-fr" in done.text
     assert done.text.count("\n") == 1
 

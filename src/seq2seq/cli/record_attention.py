@@ -14,26 +14,26 @@ from seq2seq.errors import InputError
 def record_attention(
     model: Model,
     *,
-    input: File,  # noqa: A002 - the name of the option
+    source: File,
     target: File | None = None,
     logdir: Annotated[Path, "FOLDER"],
     step: int = 0,
     beam_size: Count = 5,
 ) -> None:
-    """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --input FILE --logdir DIR``
+    """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --source FILE --logdir DIR``
 
     Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam translations, and with forced
     decoding of the lines of --target.
 
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
-        input: Sentences, one a line.
+        source: Sentences, one a line.
         target: Their translations.
         logdir: Folder of the event file.
         step: The step of the records.
         beam_size: Hypotheses; 1: greedy alone.
     """
-    number = record(logdir, Path(model), read_pairs(input, target), step=step, beam_size=beam_size)
+    number = record(logdir, Path(model), read_pairs(source, target), step=step, beam_size=beam_size)
     print(f"{number:,} sentences   tensorboard --logdir {logdir}")
 
 

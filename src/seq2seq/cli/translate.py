@@ -25,7 +25,7 @@ def translate(
     model: Model,
     sentences: Annotated[Sequence[str], "SENTENCE"] = (),
     *,
-    input: File | None = None,  # noqa: A002 - the name of the option
+    source: File | None = None,
     output: Output | None = None,
     resume: bool = False,
     prefix: File | None = None,
@@ -42,7 +42,7 @@ def translate(
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
         sentences: Translate these in place of standard input.
-        input: Translate this file in place of standard input.
+        source: Translate this file in place of standard input.
         output: Write to this file in place of standard output.
         resume: Continue after the lines that --output has.
         prefix: A prefix for each translation, one per line.
@@ -53,13 +53,13 @@ def translate(
     """
     if resume and (output is None or options["n_best"] > 1):
         raise InputError("--resume needs --output FILE and a line for each sentence")
-    if sentences and input is not None:
-        raise InputError(f"give sentences or --input {input}, not both")
-    if input is not None and output is not None and output.exists() and output.samefile(input):
-        raise InputError(f"{output} is the input, too: give another output")
+    if sentences and source is not None:
+        raise InputError(f"give sentences or --source {source}, not both")
+    if source is not None and output is not None and output.exists() and output.samefile(source):
+        raise InputError(f"{output} is the source, too: give another output")
     if output is None and sys.stdout is None:
         raise InputError("standard output is closed: give --output FILE")
-    asks = input is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
+    asks = source is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
     run = Run(model, trust_custom_code=trust_custom_code)
     run.translate(
         [], None if prefix is None else [], **options
@@ -68,7 +68,7 @@ def translate(
     from seq2seq.decoding.translation import UnknownCount
 
     number = keep_whole_lines(output) if resume and output is not None and output.exists() else 0
-    lines = _asked() if asks else _typed(sentences) if sentences else stream_lines(input)
+    lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     if len(list(islice(lines, number))) < number:
         raise InputError(
             f"--resume: {output} has {number:,} lines, more than the input: is it of another text?"
@@ -153,7 +153,7 @@ def keep_whole_lines(path: Path) -> int:
     return count
 
 
-def _typed(sentences: Sequence[str]) -> Iterator[str]:
+def as_typed(sentences: Sequence[str]) -> Iterator[str]:
     """Return the sentences of the command line, with a warning if they look like the words of one."""
     if len(sentences) > 1 and not any(re.search(r"\s|[.!?…。！？]$", each) for each in sentences[:-1]):
         warn("each argument is a sentence: put quotation marks around a sentence of several words")
