@@ -190,10 +190,13 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     done = program(*same, "trainer.max_epochs=2", cwd=tmp_path, check=0)
     assert "is finished" in done.text
     assert "BLEU" in done.text
+    suggested = next(line for line in done.text.splitlines() if line.startswith("translate "))
     done = program(*same, "trainer.max_epochs=3", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
     done = program(*same, "trainer.max_epochs=2", "overwrite=true", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
+    assert suggested in done.text.splitlines()
+    assert "A sentence." not in suggested
 
 
 DIVERGED = {

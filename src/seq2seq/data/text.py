@@ -295,6 +295,16 @@ def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
     return list(islice(dict.fromkeys(chain(fit, different)), count))
 
 
+def examples_of_run(run_dir: Path, count: int = 3) -> list[str]:
+    """Return sentences to show of what a run has translated, see `example_sentences`; none where it has not."""
+    for split in ("test", "val"):
+        path = run_dir / "predictions" / f"{split}.source.txt"
+        if path.is_file():
+            with path.open(encoding="utf-8", errors="replace") as file:
+                return example_sentences(file.read(2**14).split("\n")[:-1], count)
+    return []
+
+
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
 """A character as Moses' tokenizer and HTML write it."""
 

@@ -22,7 +22,6 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.common.arguments import flat
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
-from seq2seq.data.text import example_sentences
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -120,8 +119,7 @@ def run(settings: Settings) -> float | None:
             metrics |= facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        sources = (pair.source for pair in prepared.held_out.pairs)
-        print(summary(metrics, folder, *example_sentences(sources, count=1)))
+        print(summary(metrics, folder))
         return metric_of(metrics, settings.config.metric)
 
 
