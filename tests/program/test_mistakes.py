@@ -1,5 +1,6 @@
 """Mistakes of users: each is one line, status 2, that names the key or file and what to do."""
 
+import json
 import re
 import shutil
 
@@ -191,8 +192,11 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     assert "is finished" in done.text
     assert "BLEU" in done.text
     suggested = next(line for line in done.text.splitlines() if line.startswith("translate "))
+    (kept,) = tmp_path.rglob("metrics.json")
+    steps = json.loads(kept.read_text())["steps"]
     done = program(*same, "trainer.max_epochs=3", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
+    assert re.search(rf"^continues .*step {steps}, .*epoch 2\b.*last\.ckpt$", done.text, re.MULTILINE)
     done = program(*same, "trainer.max_epochs=2", "overwrite=true", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
     assert suggested in done.text.splitlines()
