@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model
 from seq2seq.common.progress import announce
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
@@ -34,7 +35,7 @@ def record_attention(
         beam_size: Hypotheses; 1: greedy alone.
     """
     number = record(logdir, Path(model), read_pairs(source, target), step=step, beam_size=beam_size)
-    print(f"{number:,} sentences   tensorboard --logdir {logdir}")
+    print(f"{counted(number, 'sentence')}   tensorboard --logdir {logdir}")
 
 
 def read_pairs(source: str | Path, target: str | Path | None) -> list[SentencePair]:
@@ -64,7 +65,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.models.folder import load_attending
     from tensorboard_attention import MAX_WEIGHTS, add_attention
 
-    announce(f"translating {len(pairs):,} sentences")
+    announce(f"translating {counted(len(pairs), 'sentence')}")
     translator = Translator(load_attending(model))
     sources = [pair.source for pair in pairs]
     found = {

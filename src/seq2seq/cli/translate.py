@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
+from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model, Output
 from seq2seq.common.progress import warn
 from seq2seq.data.text import read_lines, stream_lines
@@ -71,7 +72,7 @@ def translate(
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     if len(list(islice(lines, number))) < number:
         raise InputError(
-            f"--resume: {output} has {number:,} lines, more than the input: is it of another text?"
+            f"--resume: {output} has {counted(number, 'line')}, more than the source: is it of another text?"
         )
     starts = None
     if prefix is not None:
@@ -102,7 +103,9 @@ def translate(
 def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:
     prefixes = read_lines(path)
     if len(prefixes) != done + rest:
-        raise InputError(f"{path} has {len(prefixes)} lines for {done + rest} sentences")
+        raise InputError(
+            f"{path} has {counted(len(prefixes), 'line')} for {counted(done + rest, 'sentence')}"
+        )
     return prefixes[done:]
 
 

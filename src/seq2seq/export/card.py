@@ -166,7 +166,7 @@ def model_card(
     }
     made = [
         f"Commit {commit}." if commit else "",
-        f"{metrics['epochs']} epochs, {metrics['steps']:,} steps.",
+        f"Epochs: {metrics['epochs']}, steps: {metrics['steps']:,}.",
         f"BLEU before rounding: {metrics[split]['greedy']['bleu']:.2f} (greedy).",
     ]
     rows = (

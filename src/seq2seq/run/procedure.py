@@ -20,6 +20,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
@@ -508,7 +509,7 @@ def score(
     for split, encoded in (("val", data.validation), ("test", data.test)):
         if encoded is None:
             continue
-        announce(f"scoring {len(encoded.pairs):,} sentences of the split {split}")
+        announce(f"scoring {counted(len(encoded.pairs), 'sentence')} of the split {split}")
         scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
         metrics[split] = as_metrics(scored)
         texts = {

@@ -18,6 +18,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from seq2seq import __version__
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
 from seq2seq.data.text import examples_of_run
 from seq2seq.run.config import CONF, Settings
@@ -107,8 +108,8 @@ def _scores(metrics: dict[str, Any]) -> list[str]:
             )
             pairs = [f"{name[5:]} {scores[name]:.1f}" for name in scores if re.match("bleu_.*-", name)]
             shown += f"   ({', '.join(pairs)})" if pairs else ""
-            counted = f"({scores['num_sentences']:,} sentences, {search} search)"
-            lines.append(f"{'' if place else title:<11} {shown}   {counted}")
+            found_by = f"({counted(scores['num_sentences'], 'sentence')}, {search} search)"
+            lines.append(f"{'' if place else title:<11} {shown}   {found_by}")
     return lines
 
 

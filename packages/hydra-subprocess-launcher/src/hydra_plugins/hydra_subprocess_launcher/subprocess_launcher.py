@@ -215,7 +215,9 @@ class SubprocessLauncher(Launcher):
             print(f"results     {sweep / 'results.csv'}", flush=True)
         if begin:
             process = self.in_background(begin, sweep)
-            print(f"started     {len(begin)} of {len(jobs)} jobs in the background, {self.n_jobs} at a time")
+            print(
+                f"started     {len(begin)} of {len(jobs)} job{'' if len(jobs) == 1 else 's'} in the background, {self.n_jobs} at a time"
+            )
             print(f"watch       tail -f {sweep / 'launcher.log'}\nstop        kill {process}")
         if any(row["status"] != "completed" for row in rows):
             print("collect     the same command again", flush=True)

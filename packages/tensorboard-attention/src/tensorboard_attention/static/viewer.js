@@ -47,7 +47,7 @@ function sentencePart(shown) {
 
 function spoken(frame, side) {
   const tokens = frame[side];
-  if (frame.plain?.[side]) return make("dd", {}, `${tokens.length} positions`);
+  if (frame.plain?.[side]) return make("dd", {}, `${tokens.length} position${tokens.length === 1 ? "" : "s"}`);
   const text = sentenceOf(tokens);
   const known = tokens.includes(UNKNOWN) ? text.split(UNKNOWN) : [text];
   const unknown = () => make("mark", { title: "a word that the model does not know" }, UNKNOWN);
