@@ -111,14 +111,14 @@ PLOT := $(BIN)/seq2seq plot
 .PHONY: figures
 figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)
 	$(BIN)/python train.py
-	$(PLOT) runs/baseline/default --sentence "The young woman doesn't like the red cars." -o $(IMAGES)/attention.png
+	$(PLOT) runs/baseline/default "The young woman doesn't like the red cars." -o $(IMAGES)/attention.png
 	$(PLOT) runs/baseline/default --steps attention/3/forced -o $(IMAGES)/forming.gif
 	$(BIN)/python train.py experiment=dates
-	$(PLOT) runs/dates/default --sentence "Tuesday, 3 March 1987" -o $(IMAGES)/tasks_dates.png
+	$(PLOT) runs/dates/default "Tuesday, 3 March 1987" -o $(IMAGES)/tasks_dates.png
 	$(BIN)/python train.py experiment=reverse
-	$(PLOT) runs/reverse/default --sentence "w a n d e r i n g" -o $(IMAGES)/tasks_reverse.png
+	$(PLOT) runs/reverse/default "w a n d e r i n g" -o $(IMAGES)/tasks_reverse.png
 	$(BIN)/python train.py experiment=numbers
-	$(PLOT) runs/numbers/default --sentence "457286" -o $(IMAGES)/tasks_numbers.png
+	$(PLOT) runs/numbers/default "457286" -o $(IMAGES)/tasks_numbers.png
 	$(BIN)/python examples/kernel_regression.py --output runs/kernel_regression
 	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
 	$(BIN)/python benchmarks/claims/judge.py

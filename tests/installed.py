@@ -136,7 +136,7 @@ def try_archives(archives: Sequence[Path], folder: Path) -> None:
     assert "attention: additive" in do("seq2seq train --help")
 
     (here / "one.txt").write_text("The red cat sees it.\n")
-    assert do("seq2seq translate grammar-en-fr --input one.txt") == "Le chat rouge le voit.\n"
+    assert do("seq2seq translate grammar-en-fr --source one.txt") == "Le chat rouge le voit.\n"
     do("seq2seq show grammar-en-fr", "The red cat sees it.")
     do("seq2seq demo")
     for name in ("attention.html", "demo.html", "demo.png"):
@@ -149,15 +149,15 @@ def try_archives(archives: Sequence[Path], folder: Path) -> None:
     run = "runs/baseline/debug_fast"
     assert f"seq2seq translate {run}" in said, said
     (here / "sentences.txt").write_text("I see it.\nThe cat sleeps.\n")
-    do(f"seq2seq translate {run} --input sentences.txt --output out.txt")
+    do(f"seq2seq translate {run} --source sentences.txt --output out.txt")
     assert (here / "out.txt").read_text().count("\n") == 2
     assert "BLEU" in do(
         f"seq2seq evaluate {run} --source sentences.txt --reference sentences.txt --beam-size 2"
     )
     do(f"seq2seq align {run} --source sentences.txt --target sentences.txt")
-    do(f"seq2seq plot {run} -o picture.png --sentence", "I see it.")
+    do(f"seq2seq plot {run} -o picture.png", "I see it.")
     do(f"seq2seq probe {run} --sentences 3")
-    do(f"seq2seq record-attention {run} --input sentences.txt --logdir {run} --beam-size 2")
+    do(f"seq2seq record-attention {run} --source sentences.txt --logdir {run} --beam-size 2")
     for kind, output in (("attention", "page.html"), ("page", "translating.html"), ("onnx", "onnx")):
         do(f"seq2seq export {kind} {run} -o {output}")
         assert (here / output).exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+from seq2seq.common.counted import counted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_name, model_path
@@ -159,8 +160,8 @@ class Run:
 
     def evaluate(
         self,
-        ensemble: Sequence[Model] = (),
         *,
+        ensemble: Sequence[Model] = (),
         source: File | None = None,
         reference: File | None = None,
         beam_size: Count = 5,
@@ -175,7 +176,7 @@ class Run:
         """Return the scores of greedy search and of beam search on a test set, as ``seq2seq evaluate`` prints them.
 
         Args:
-            ensemble: Models whose probabilities are averaged with those of this one.
+            ensemble: Average with the probabilities of these models.
             source: Source text, plain or compressed; without it the test split of the run.
             reference: Its translation.
             beam_size: Hypotheses; 1: greedy alone.
@@ -268,7 +269,7 @@ class Run:
             raise InputError(f"--threshold {threshold}: a weight is at least 0")
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
-        announce(f"aligning {len(pairs):,} sentence pairs")
+        announce(f"aligning {counted(len(pairs), 'sentence pair')}")
         options: dict[str, Any] = {
             "device": device, "max_tokens": max_tokens, "trust_custom_code": self.trust_custom_code,
         }  # fmt: skip

@@ -85,6 +85,8 @@ def test_files_of_different_length_are_refused_with_the_first_line_alone(tmp_pat
     message = refusal(read_parallel, source, target)
     assert f"{source} has 3 lines but {target} has 2" in message
     assert message.endswith("is 3")
+    target.write_text("one\n")
+    assert f"{target} has 1 line but {source} has 3" in refusal(read_parallel, target, source)
 
 
 def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
@@ -178,7 +180,7 @@ def test_splits_in_file_order_hold_no_source_twice():
     assert [pair.target for pair in train] == ["0", "1", "2", "3"]
     assert [pair.target for pair in validation] == ["6", "7", "8", "9", "10"]
     assert [pair.target for pair in test] == ["12", "13", "14", "15", "16", "17"]
-    with pytest.raises(InputError, match="30 pairs are too few for 20 training, 5 validation"):
+    with pytest.raises(InputError, match="30 pairs: too few for 20 training, 5 validation"):
         in_file_order(pairs, (20, 5, 6))
 
 

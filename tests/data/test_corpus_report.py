@@ -87,12 +87,12 @@ def test_the_report_has_every_section_and_shows_what_cannot_be_seen(tokenizers):
     for line in (
         "ratios      train: 2 of 11 pairs differ in length more than 3 times as usual",
         "3 : 90 tokens  'a b c' | 'u u u u u u u u u u u u u u u u u u u u u u u u u u u u u …",
-        "unknown     train source: 1 unknown tokens, 1 different: U+E000 1",
+        "unknown     train source: 1 unknown token, 1 different: U+E000 1",
         "repeated    train: pairs that repeat another 7, sources with several translations 0",
         "overlap     validation: pairs that are in train 1, pairs whose source is 1, of 1",
         "characters  source (en): 1 unusual: U+E000 1",
         "batches     batch 1: 9 pairs, padded to 41 source and 7 target tokens; "
         "padding 73.7% source, 3.2% target",
-        "2 batches of 2 to 9 pairs; padding 72.1% source, 37.1% target",
+        "batches: 2, of 2 to 9 pairs; padding 72.1% source, 37.1% target",
     ):
         assert line in said, report

@@ -96,7 +96,7 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
     assert "(de-en " in done.text
     for code in ("de", "fr"):
         found = program(
-            run, "--to", code, "--input", "all.en", "--output", f"out.{code}", command="translate",
+            run, "--to", code, "--source", "all.en", "--output", f"out.{code}", command="translate",
             cwd=files, check=0,
         )  # fmt: skip
         assert (files / f"out.{code}").read_text().count("\n") == len(EN), found.text
@@ -113,7 +113,7 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
         cwd=files,
         check=0,
     )
-    refused = program(run, "--to", "it", "--input", "all.en", command="translate", cwd=files, check=2)
+    refused = program(run, "--to", "it", "--source", "all.en", command="translate", cwd=files, check=2)
     assert "does not translate into 'it'" in refused.text
     for script, files_of in (
         ("translate", []),

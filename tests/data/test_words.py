@@ -1,5 +1,7 @@
 """Cleaning, lower case, words and codes of languages."""
 
+import locale
+import re
 import unicodedata
 from itertools import pairwise
 
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq.data import PairsCorpus
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair, with_alignments
 from seq2seq.data.tokenizers import CharacterTokenizer, SentencePieceTokenizer, WordTokenizer
@@ -192,3 +195,28 @@ def test_rules_of_moses_and_of_spacing_know_every_code():
         assert WordTokenizer(language=code, rules="moses").tokens("old dog.")[-1] == "."
     assert WordTokenizer(language="fra_Latn").join(["oui", "?"]) == "oui ?"
     assert WordTokenizer(language="en-GB").join(["don'", "t"]) == "don't"
+
+
+@pytest.mark.parametrize(
+    ("code", "meant"),
+    [("xx", None), ("xx-Latn", None), ("jp", "ja"), ("cz", "cs"), ("ed", "de"), ("rf", "fr")],
+)
+def test_two_letters_of_no_language_are_warned_of_and_taken(code, meant, capsys):
+    corpus = PairsCorpus(train=[("a", "b")], validation=[("a", "b")], source_language=code)
+    assert corpus.prepared.train
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"data.source_language={code}" in said
+    assert ("did you mean" in said) == (meant is not None)
+    assert meant is None or f"mean {meant}?" in said
+
+
+def test_codes_that_are_known_or_of_three_letters_are_taken_without_a_word(capsys):
+    of_systems = {
+        match[0] for each in locale.locale_alias.values() if (match := re.match("[a-z]{2}(?=_)", each))
+    }
+    invented = {"pd", "ph", "pp"}  # of X11
+    known = [*(of_systems - invented), "iw", "src", "und", "mul", "qaa", "kmr", "pt-BR", "zh_Hant_TW"]
+    for code in known:
+        PairsCorpus(train=[("a", "b")], validation=[("a", "b")], source_language=code)
+    assert capsys.readouterr() == ("", "")

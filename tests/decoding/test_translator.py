@@ -129,7 +129,7 @@ def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
     monkeypatch.setattr(translations_module, "MOST_NAMED", 2)
     count.add(translator.translate(["x y \ue000", "y z y"]))
     (line,) = count.warnings()
-    assert line == "WARNING: 6 tokens in 2 of 4 lines are unknown to the model: y 3, x 1"
+    assert line == "WARNING: unknown to the model: 6 tokens in 2 of 4 lines: y 3, x 1"
 
 
 def test_windows_are_translated_as_the_whole_text_and_ranks_count_translations(folder):

@@ -32,14 +32,14 @@ def sentences(tmp_path):
 
 
 def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, program):
-    done = program(tiny_run, "--input", sentences, "--output", "out.txt",
+    done = program(tiny_run, "--source", sentences, "--output", "out.txt",
                    command="translate", cwd=tmp_path, check=0)  # fmt: skip
     lines = (tmp_path / "out.txt").read_text().split("\n")
     assert len(lines) == 4, done.text
     assert lines[1] == lines[3] == ""
     whole = (tmp_path / "out.txt").read_text()
     (tmp_path / "out.txt").write_text(f"{lines[0]}\n")
-    program(tiny_run, "--input", sentences, "--output", "out.txt", "--resume",
+    program(tiny_run, "--source", sentences, "--output", "out.txt", "--resume",
             command="translate", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / "out.txt").read_text() == whole
 
@@ -48,7 +48,7 @@ def test_sentences_of_the_command_line_are_translated_as_those_of_a_file(
     wordy_run, sentences, tmp_path, program
 ):
     of_file = program(
-        wordy_run, "--input", sentences, "--beam-size", "2", command="translate", cwd=tmp_path, check=0
+        wordy_run, "--source", sentences, "--beam-size", "2", command="translate", cwd=tmp_path, check=0
     )
     given = SENTENCES.rstrip().split("\n")
     of_line = program(
@@ -58,11 +58,14 @@ def test_sentences_of_the_command_line_are_translated_as_those_of_a_file(
 
 
 @pytest.mark.parametrize(
-    ("typed", "is_warned"),
-    [(["I", "see", "it."], True), (["I see it.", "Go."], False), (["Stop!", "Go."], False)],
-)
-def test_words_that_look_like_one_sentence_are_warned_of(typed, is_warned, wordy_run, tmp_path, program):
-    done = program(wordy_run, *typed, command="translate", cwd=tmp_path, check=0)
+    ("command", "typed", "is_warned"),
+    [("translate", ["I", "see", "it."], True), ("translate", ["I see it.", "Go."], False), ("translate", ["Stop!", "Go."], False),
+     ("plot", ["I", "see", "it."], True)],
+)  # fmt: skip
+def test_words_that_look_like_one_sentence_are_warned_of(
+    command, typed, is_warned, wordy_run, tmp_path, program
+):
+    done = program(wordy_run, *typed, command=command, cwd=tmp_path, check=0)
     assert ("quotation marks" in done.text) == is_warned
 
 
@@ -96,13 +99,13 @@ def test_a_matrix_in_a_terminal_shades_large_weights_and_keeps_to_its_width(widt
 
 def test_a_moved_model_folder_translates_alone(tiny_run, sentences, tmp_path, program):
     shutil.copytree(tiny_run / "model", tmp_path / "elsewhere")
-    from_run = program(tiny_run, "--input", sentences, command="translate", cwd=tmp_path, check=0)
-    alone = program("elsewhere", "--input", sentences, command="translate", cwd=tmp_path, check=0)
+    from_run = program(tiny_run, "--source", sentences, command="translate", cwd=tmp_path, check=0)
+    alone = program("elsewhere", "--source", sentences, command="translate", cwd=tmp_path, check=0)
     assert alone.text == from_run.text
 
 
 def test_a_translation_as_json_has_tokens_and_attention(tiny_run, sentences, tmp_path, program):
-    done = program(tiny_run, "--input", sentences, "--json", "--n-best", "2",
+    done = program(tiny_run, "--source", sentences, "--json", "--n-best", "2",
                    command="translate", cwd=tmp_path, check=0)  # fmt: skip
     first = json.loads(next(line for line in done.text.splitlines() if line.startswith("{")))
     assert {"source_tokens", "alignment", "attention", "rank"} <= first.keys(), first.keys()
@@ -125,7 +128,7 @@ def test_a_wrong_option_leaves_the_output_as_it_is(wrong, tiny_run, sentences, t
     names = {"SENTENCES": sentences, "GOLD": tmp_path / "gold"}
     given = [names.get(each, each) for each in wrong]
     done = program(
-        tiny_run, "--input", sentences, "-o", "out", *given, command="translate", cwd=tmp_path, check=2
+        tiny_run, "--source", sentences, "-o", "out", *given, command="translate", cwd=tmp_path, check=2
     )
     assert done.text.splitlines()[-1].startswith("error: ")
     assert (tmp_path / "out").read_text() == "kept\n"
@@ -147,7 +150,7 @@ def test_every_help_fits_a_screen_and_explains_every_option(monkeypatch):
 @pytest.mark.parametrize("flags", [["--sample", "--seed", "3"], ["--replace-unk"], ["--beam-size", "1"]])
 def test_translations_are_the_same_again(flags, tiny_run, sentences, tmp_path, program):
     first, second = (
-        program(tiny_run, "--input", sentences, *flags, command="translate", cwd=tmp_path, check=0)
+        program(tiny_run, "--source", sentences, *flags, command="translate", cwd=tmp_path, check=0)
         for _ in range(2)
     )
     assert first.text == second.text
@@ -192,7 +195,7 @@ def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, 
 
 @pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_the_ending_decides_the_format_of_a_picture(ending, begin, tiny_run, tmp_path, program):
-    program(tiny_run, "--sentence", "I see it.", "-o", f"a picture.{ending}",
+    program(tiny_run, "I see it.", "-o", f"a picture.{ending}",
             command="plot", cwd=tmp_path, check=0)  # fmt: skip
     assert (tmp_path / f"a picture.{ending}").read_bytes().startswith(begin)
 
@@ -226,11 +229,11 @@ def test_a_model_that_translates_into_nothing_is_not_probed(wordy_run, tmp_path,
 
 
 def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences, tmp_path, program):
-    program(tiny_run, "--input", sentences, "--logdir", "log", "--beam-size", "2",
+    program(tiny_run, "--source", sentences, "--logdir", "log", "--beam-size", "2",
             command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
     assert list((tmp_path / "log").glob("events.out.tfevents*"))
     program(tiny_run, "-o", "page.html", command="export attention", cwd=tmp_path, check=0)
-    program(tiny_run, "-o", "own.html", "--input", sentences,
+    program(tiny_run, "-o", "own.html", "--source", sentences,
             command="export attention", cwd=tmp_path, check=0)  # fmt: skip
     program(tiny_run, "-o", "translating.html", command="export page", cwd=tmp_path, check=0)
     for name in ("page", "own", "translating"):
@@ -292,7 +295,7 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
 ):
     text = "the red cat sees it ."
     for name, named, arguments in (
-        ("plot", "attention.png", ["--sentence", text]),
+        ("plot", "attention.png", [text]),
         ("show", "attention.html", [text]),
         ("demo", "demo.html", []),  # of a run: sentences of its test split
     ):
@@ -301,7 +304,7 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
         assert f"{named}: replaced" in done.text
     sources = (wordy_run / "predictions/test.source.txt").read_text().splitlines()
     assert any(source in done.text for source in sources)
-    given = program(wordy_run, "--sentence", text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
+    given = program(wordy_run, text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
     assert "replaced" not in given.text
 
 

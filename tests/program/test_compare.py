@@ -10,7 +10,7 @@ import yaml
 from scipy.stats import ttest_ind
 
 from seq2seq.evaluation.bleu import cased_bleu
-from seq2seq.evaluation.comparison import compared, find_runs, holm, settings_of
+from seq2seq.evaluation.comparison import compared, comparison_table, find_runs, holm, settings_of
 
 REFERENCES = [f"the {noun} sees the {other} number {n} ." for n in range(8)
               for noun, other in (("cat", "dog"), ("man", "car"), ("girl", "house"))]  # fmt: skip
@@ -108,6 +108,29 @@ def test_settings_are_named_by_their_values_where_nothing_was_typed(tmp_path):
     for size in (8, 16):
         make_run(tmp_path / str(size), 1, 0.9, model={"hidden_size": size, "other": 1})
     assert [s.label for s in settings_of(find_runs([tmp_path])[0])] == ["hidden_size=16", "hidden_size=8"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(-4e-4, "-0.0004"), (-0.0, "+0.00"), (-1e-12, "+0.00"), (-0.006, "-0.01"), (0.0049, "+0.005")],
+)
+def test_a_difference_that_two_decimals_do_not_show_has_more(value, shown):
+    row = {
+        "setting": "a",
+        "runs": 1,
+        "mean": 1.0,
+        "sd": None,
+        "difference": value,
+        "low": value,
+        "high": value,
+        "p_holm": 0.01,
+    }
+    assert comparison_table([row | {"basis": "seeds"}]).split("\n")[1].split()[3:7] == [
+        shown,
+        shown,
+        "to",
+        shown,
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["empty"], ["runs", "--metric", "test/blue"], ["runs", "--baseline", "x"], ["runs", "-o", "a.jpg"],

@@ -24,13 +24,13 @@ REFUSED = {
     "model": ["translate", "nowhere"],
     "device": ["translate", "grammar-en-fr", "--device", "mps"],
     "kind of device": ["translate", "grammar-en-fr", "--device", "tpu"],
-    "input": ["translate", "grammar-en-fr", "--input", "nowhere"],
+    "input": ["translate", "grammar-en-fr", "--source", "nowhere"],
     "beam size": ["translate", "grammar-en-fr", "--beam-size", "0"],
-    "sentence and file": ["translate", "grammar-en-fr", "A cat.", "--input", "a.en"],
+    "sentence and file": ["translate", "grammar-en-fr", "A cat.", "--source", "a.en"],
     "option": ["translate", "grammar-en-fr", "--bem-size", "3"],
     "port": ["serve", "grammar-en-fr", "--port", "80"],
     "no sentence": ["show", "grammar-en-fr"],
-    "picture of nothing": ["plot", "nowhere", "--sentence", "A cat."],
+    "picture of nothing": ["plot", "nowhere", "A cat."],
     "lines of a score": ["evaluate", "grammar-en-fr", "--source", "a.en", "--reference", "short.fr"],
     "links": ["align", "grammar-en-fr", "--source", "a.en", "--target", "short.fr"],
     "no graph": ["export", "onnx", "nowhere", "-o", "graph"],
@@ -201,12 +201,12 @@ def test_the_next_commands_are_those_of_the_environment(tmp_path, monkeypatch):
     from seq2seq.run.summary import summary
 
     metrics = {"seconds": 1.0, "test": {"greedy": {"bleu_signature": "x", "num_sentences": 1}}}
+    (tmp_path / "predictions").mkdir()
+    (tmp_path / "predictions/val.source.txt").write_text("\nIt's me.\n")
     bin_folder = str(Path(sys.executable).parent)
     for path, first in ((bin_folder, "seq2seq"), ("/usr/bin", f"{bin_folder}/seq2seq")):
         monkeypatch.setenv("PATH", path)
-        line = next(
-            each for each in summary(metrics, tmp_path, "It's me.").splitlines() if "translate" in each
-        )
+        line = next(each for each in summary(metrics, tmp_path).splitlines() if "translate" in each)
         words = shlex.split(line)
         assert (words[0], str(Path(words[1]).absolute()) if "/" in words[1] else words[1]) == (
             "translate",

@@ -86,7 +86,7 @@ def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, progr
     assert any("attention" in tag for tag in events.Tags()["images"])
     assert "val/shorter" in events.Tags()["scalars"]
     (here / "text.en").write_text("I see it.\n")
-    command = [str(run), "--input", "text.en", "--beam-size", "3"]
+    command = [str(run), "--source", "text.en", "--beam-size", "3"]
     refused = program(*command, command="translate", cwd=here)
     assert refused.status == 2
     assert "trust" in refused.text

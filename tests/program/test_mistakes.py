@@ -1,5 +1,6 @@
 """Mistakes of users: each is one line, status 2, that names the key or file and what to do."""
 
+import json
 import re
 import shutil
 
@@ -190,10 +191,16 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     done = program(*same, "trainer.max_epochs=2", cwd=tmp_path, check=0)
     assert "is finished" in done.text
     assert "BLEU" in done.text
+    suggested = next(line for line in done.text.splitlines() if line.startswith("translate "))
+    (kept,) = tmp_path.rglob("metrics.json")
+    steps = json.loads(kept.read_text())["steps"]
     done = program(*same, "trainer.max_epochs=3", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
+    assert re.search(rf"^continues .*step {steps}, .*epoch 2\b.*last\.ckpt$", done.text, re.MULTILINE)
     done = program(*same, "trainer.max_epochs=2", "overwrite=true", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
+    assert suggested in done.text.splitlines()
+    assert "A sentence." not in suggested
 
 
 DIVERGED = {
@@ -237,28 +244,32 @@ COMMANDS = {
     "no such run": ("translate", ["runs/none"], r"runs/none"),
     "unfinished run": ("translate", ["unfinished"], r"unfinished.*not finished"),
     "blank target on a page": ("show", ["RUN", "A.", "--target", "", "--no-open"], r"--target.*blank"),
-    "blank target in a picture": ("plot", ["RUN", "--sentence", "A.", "--target", ""], r"--target.*blank"),
+    "blank target in a picture": ("plot", ["RUN", "A.", "--target", ""], r"--target.*blank"),
     "misspelled name": ("translate", ["grammar-en-fn"], r"grammar-en-fr"),
-    "no such file": ("translate", ["RUN", "--input", "no.en"], r"no\.en"),
-    "a folder": ("translate", ["RUN", "--input", "folder"], r"folder"),
-    "latin-1": ("translate", ["RUN", "--input", "latin.en"], r"latin\.en.*UTF-8"),
-    "utf-16": ("translate", ["RUN", "--input", "utf16.en"], r"utf16\.en.*UTF-8"),
-    "no beam": ("translate", ["RUN", "--beam-size", "0", "--input", "a.en"], r"--beam-size: 0"),
-    "more than the beam": ("translate", ["RUN", "--n-best", "9", "--input", "a.en"], r"9.*(5|beam)"),
-    "no gpu": ("translate", ["RUN", "--device", "cuda", "--input", "a.en"], r"device 'cuda'.*cpu"),
-    "input is output": ("translate", ["RUN", "--input", "a.en", "-o", "a.en"], r"a\.en"),
-    "full disk": ("translate", ["RUN", "--input", "a.en", "-o", "/dev/full"], r"/dev/full|No space left"),
-    "missing folder of output": ("translate", ["RUN", "--input", "a.en", "-o", "no/b.fr"], r"no/b\.fr"),
-    "temperature": ("translate", ["RUN", "--sample", "--temperature", "0", "--input", "a.en"], r"temperature"),
-    "unquoted sentence": ("plot", ["RUN", "--sentence", "the", "cats"], r"\bcats\b"),
+    "no such file": ("translate", ["RUN", "--source", "no.en"], r"no\.en"),
+    "a folder": ("translate", ["RUN", "--source", "folder"], r"folder"),
+    "latin-1": ("translate", ["RUN", "--source", "latin.en"], r"latin\.en.*UTF-8"),
+    "utf-16": ("translate", ["RUN", "--source", "utf16.en"], r"utf16\.en.*UTF-8"),
+    "no beam": ("translate", ["RUN", "--beam-size", "0", "--source", "a.en"], r"--beam-size: 0"),
+    "more than the beam": ("translate", ["RUN", "--n-best", "9", "--source", "a.en"], r"9.*(5|beam)"),
+    "no gpu": ("translate", ["RUN", "--device", "cuda", "--source", "a.en"], r"device 'cuda'.*cpu"),
+    "input is output": ("translate", ["RUN", "--source", "a.en", "-o", "a.en"], r"a\.en"),
+    "full disk": ("translate", ["RUN", "--source", "a.en", "-o", "/dev/full"], r"/dev/full|No space left"),
+    "missing folder of output": ("translate", ["RUN", "--source", "a.en", "-o", "no/b.fr"], r"no/b\.fr"),
+    "temperature": ("translate", ["RUN", "--sample", "--temperature", "0", "--source", "a.en"], r"temperature"),
+    "unquoted sentence": ("show", ["RUN", "the", "cats"], r"\bcats\b"),
     "part of an option": ("translate", ["RUN", "--alpha", "1"], r"--alpha.*--length-penalty-alpha"),
+    "name of another toolkit": ("translate", ["RUN", "--src", "a.en"], r"--src.*--source\?"),
+    "name of another command": ("record-attention", ["RUN", "--input", "a.en"], r"--input.*--source\?"),
+    "what has no name": ("plot", ["RUN", "--sentence", "A."], r"--sentence.*SENTENCE"),
+    "a model by name": ("align", ["--model", "RUN"], r"--model.*MODEL"),
     "no such record": ("plot", ["RUN", "--steps", "nothing", "-o", "p.gif"], r"nothing.*attention/0/forced"),
     "no links": ("align", ["RUN", "--source", "a.en", "--target", "a.fr", "--gold", "a.en"], r"a\.en, line 1.*0-1"),
     "no test split": ("probe", ["grammar-en-fr"], r"grammar-en-fr.*--source"),
-    "no such member": ("translate", ["RUN", "--ensemble", "folder", "--input", "a.en"], r"folder"),
+    "no such member": ("translate", ["RUN", "--ensemble", "folder", "--source", "a.en"], r"folder"),
     "unequal files": ("evaluate", ["RUN", "--source", "a.en", "--reference", "short.fr"], r"short\.fr"),
-    "suffix": ("plot", ["RUN", "--sentence", "the cats sleep .", "-o", "picture.docx"], r"docx"),
-    "no attention there": ("plot", ["folder", "--sentence", "the cats", "-o", "p.png"], r"folder"),
+    "suffix": ("plot", ["RUN", "the cats sleep .", "-o", "picture.docx"], r"docx"),
+    "no attention there": ("plot", ["folder", "the cats", "-o", "p.png"], r"folder"),
     "unequal alignments": ("align", ["RUN", "--source", "a.en", "--target", "short.fr"], r"short\.fr"),
     "export": ("export", ["page", "folder", "-o", "p.html"], r"folder"),
 }  # fmt: skip
@@ -290,7 +301,7 @@ def test_a_source_in_another_language_is_a_warning(here, program, tiny_run):
 
 def test_a_byte_order_mark_is_no_word(here, program, tiny_run):
     for name in ("mark", "without"):
-        command = ["translate", tiny_run, "--input", f"{name}.en", "--output", f"{name}.fr"]
+        command = ["translate", tiny_run, "--source", f"{name}.en", "--output", f"{name}.fr"]
         program(*command, cwd=here, script="src/seq2seq/__main__.py", check=0)
     assert (here / "mark.fr").read_text() == (here / "without.fr").read_text()
 

@@ -104,6 +104,18 @@ def test_the_seed_is_last_and_never_cut(folders):
     assert all(len(os.fsencode(os.path.basename(folder))) < 256 for folder in found)
 
 
+def test_a_sweep_on_own_text_has_short_names_that_begin_with_what_differs():
+    files = [f"data.{split}.{side}=corpora/of/mine/{split}.{side}.txt"
+             for split in ("train", "validation", "test") for side in ("source", "target")]  # fmt: skip
+    for text in (files, ["data=tsv", f"data.file={'long' * 40}.tsv"], [f"data.file={'long' * 40}"]):
+        jobs = [[*text, f"attention={score}", "seed=1"] for score in ("additive", "dot")]
+        jobs.append([*jobs[0][1:], "data.test.target=other.txt"])
+        names = [run_name(job, (), "baseline") for job in jobs]
+        assert len(set(names)) == 3
+        assert max(map(len, names)) < 60
+        assert ["attention=dot" in name for name in names] == [False, True, False]
+
+
 @pytest.mark.parametrize("shared", ["logger=tensorboard,csv", "threads=1,2"])
 def test_jobs_with_one_folder_are_refused_before_the_first(shared, folders):
     key, _, values = shared.partition("=")

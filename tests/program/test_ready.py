@@ -126,9 +126,12 @@ def test_a_notebook_shows_the_page_that_translates():
 
 
 def test_a_wrong_name_of_a_model_lists_those_that_come_along(tmp_path, program):
-    done = program("gramar-en-fr", "--input", COMMAND, command="translate", cwd=tmp_path, check=2)
-    assert "grammar-en-fr" in done.text
+    done = program("gramar-en-fr", "--source", COMMAND, command="translate", cwd=tmp_path, check=2)
+    assert "mean grammar-en-fr? " in done.text
     assert done.text.count("\n") == 1
+    for name, meant in (("help-de-en", "help-en-de, "), ("multi30k-de-en", "multi30k-en-de, ")):
+        done = program(name, "A sentence.", command="translate", cwd=tmp_path, check=2)
+        assert f"mean {meant}" in done.text
 
 
 @pytest.mark.parametrize(("precision", "share"), [("bf16", 0.55), ("int8", 0.35)])

@@ -475,7 +475,7 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
 def assert_refused(program, model, folder):
     """The folder of a model is refused in one line."""
     (folder / "lines.en").write_text("the cats sleep .\n")
-    command = ["translate", model, "--input", "lines.en"]
+    command = ["translate", model, "--source", "lines.en"]
     done = program(*command, cwd=folder, script="src/seq2seq/__main__.py", check=2)
     (line,) = done.text.strip().splitlines()
     assert line.startswith("error: ")

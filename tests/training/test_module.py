@@ -211,3 +211,11 @@ def test_the_line_of_an_epoch_is_not_broken_by_a_narrow_bar():
     trainer = pl.Trainer(**options, callbacks=[bar, EpochLines()])
     trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
     assert re.search(r"epoch .*tokens/s.* left", screen.getvalue())
+
+
+@pytest.mark.parametrize("options", [{}, {"accumulate_grad_batches": 2}, {"limit_train_batches": 1}])
+def test_the_line_of_the_first_epoch_of_a_small_corpus_has_its_loss(options, capsys):
+    trainer = pl.Trainer(**TRAINER, **options, max_epochs=2, callbacks=[EpochLines()], log_every_n_steps=20)
+    trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
+    lines = [line for line in capsys.readouterr().out.split("\n") if line.startswith("epoch ")]
+    assert [bool(re.search(r"  loss \d\.\d+", line)) for line in lines] == [True, True]

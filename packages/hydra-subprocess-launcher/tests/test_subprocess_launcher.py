@@ -45,6 +45,19 @@ def test_a_grid_ends_with_a_table_and_is_added_to(app):
     assert {x: int(row["result"]) for x, row in found.items()} == {"1": 2, "4": 5, "5": 10}
 
 
+def test_the_line_of_a_job_that_starts_names_the_file_of_its_output(app):
+    done = app(
+        "-m",
+        "hydra/launcher=subprocess",
+        "hydra.sweep.dir='my out'",
+        "x=1,4",
+        "then='print(config.x)'",
+        check=0,
+    )
+    lines = [line for line in done.text.splitlines() if line.endswith("job.log")]
+    assert [Path(line.partition(": ")[2]).read_text() for line in lines] == ["1\n", "4\n"]
+
+
 @pytest.mark.parametrize(
     ("words", "head"), [([], "result"), (["+metric=loss"], "loss"), (["+metric=loss,x"], "result")]
 )

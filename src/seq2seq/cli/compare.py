@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from seq2seq.common.counted import counted
 from seq2seq.common.options import Output
 from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
@@ -40,9 +41,9 @@ def compare(
         raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
     found, left_out = find_runs(runs)
     settings = settings_of(found)
-    announce(f"comparing {len(settings)} settings")
+    announce(f"comparing {counted(len(settings), 'setting')}")
     rows = compared(settings, metric, baseline)
-    print(f"{metric} of {len(found)} run{'s' if len(found) > 1 else ''}\n\n{comparison_table(rows)}\n")
+    print(f"{metric} of {counted(len(found), 'run')}\n\n{comparison_table(rows)}\n")
     if len(rows) > 1:
         print("intervals hold jointly at 95 %")
     else:

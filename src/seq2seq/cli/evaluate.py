@@ -1,6 +1,5 @@
 """The command that scores a model on a test set."""
 
-from collections.abc import Sequence
 from json import dumps
 from typing import Annotated, Any
 
@@ -10,7 +9,6 @@ from seq2seq.common.options import Model
 
 def evaluate(
     model: Model,
-    ensemble: Sequence[Model] = (),
     *,
     json: bool = False,
     trust_custom_code: bool = False,
@@ -18,16 +16,14 @@ def evaluate(
 ) -> None:
     """Score a model: ``seq2seq evaluate MODEL --source FILE --reference FILE``, or ``seq2seq evaluate RUN``
 
-    Without files it scores the test split of the run, with the options of the search that are given. With several
-    models it scores their ensemble. Scores of greedy search and of beam search, BLEU with an interval, and by source
+    Without files it scores the test split of the run, with the options of the search that are given. Scores of greedy search and of beam search, BLEU with an interval, and by source
     length and unknown words.
 
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
-        ensemble: Models whose probabilities are averaged with its own.
         json: Print the scores as JSON.
         trust_custom_code: Import classes that the model folder names.
         **options: Those of `Run.evaluate`.
     """
-    found = Run(model, trust_custom_code=trust_custom_code).evaluate(ensemble, **options)
+    found = Run(model, trust_custom_code=trust_custom_code).evaluate(**options)
     print(dumps(found.as_dict()) if json else found)

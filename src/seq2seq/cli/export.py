@@ -16,7 +16,7 @@ def export(
     model: Annotated[str | Path, "MODEL", model_path],
     *,
     output: Output,
-    input: File | None = None,  # noqa: A002 - the name of the option
+    source: File | None = None,
     target: File | None = None,
     beam_size: Count = 5,
     sentence: str = "",
@@ -27,7 +27,7 @@ def export(
     """Export a model: ``seq2seq export onnx|attention|page|model MODEL -o FILE``
 
     onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
-    HTML file, with the records of a run folder or with the translations of --input FILE. page writes the model as one
+    HTML file, with the records of a run folder or with the translations of --source FILE. page writes the model as one
     HTML file that translates in the browser. model writes the model of a finished run as a model folder with rounded
     weights and a model card, whose scores are those of the rounded weights.
 
@@ -35,8 +35,8 @@ def export(
         what: What is written.
         model: A run folder, a model folder, or the name of a bundled model.
         output: File or folder to write.
-        input: attention: translate the lines of a file.
-        target: attention: translations of --input, to be forced.
+        source: attention: translate the lines of a file.
+        target: attention: translations of --source, to be forced.
         beam_size: attention: hypotheses.
         sentence: page: what it translates when it is opened.
         trust_custom_code: onnx: import classes that the model folder names.
@@ -44,7 +44,7 @@ def export(
         commit: model: of the program that trained it; without it what the run says.
     """
     folder = Path(model)
-    if what != "attention" or input is not None:
+    if what != "attention" or source is not None:
         config_of(folder)
     announce(f"exporting: {what}")
     if what == "onnx":
@@ -64,7 +64,7 @@ def export(
 
             content = export_page(folder, sentence)
         else:
-            content = _attention_page(folder, input, target, beam_size)
+            content = _attention_page(folder, source, target, beam_size)
         output.write_text(content, encoding="utf-8")
         print(f"{output}   {len(content) / 1e6:.1f} MB")
 

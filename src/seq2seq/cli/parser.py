@@ -28,6 +28,16 @@ from seq2seq.errors import InputError
 SHORT = {"output": ["-o"]}
 """Options with a second name."""
 
+OTHER = {
+    "input": "source",
+    "src": "source",
+    "tgt": "target",
+    "ref": "reference",
+    "sentences": "sentence",
+    "lang": "to",
+}
+"""Names of other toolkits and commands -> names here."""
+
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
 
 
@@ -36,23 +46,24 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         needed: Options that cannot be left out.
+        places: What stands by position, as the help names it.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.needed: list[argparse.Action] = []
+        self.places: list[str] = []
 
     def error(self, message: str) -> NoReturn:
         """Print the message, and exit with status 2."""
-        words, options = (re.findall(r"--([\w-]+)", text) for text in (message, self.format_help()))
-        dashes = "--"
+        words = re.findall(r"--([\w-]+)", message) if "unrecognized" in message else []
+        known = {place.lower(): f"{place}, which stands without --{place.lower()}" for place in self.places}
+        known |= {option: f"--{option}" for option in re.findall(r"--([\w-]+)", self.format_help())}
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
-            words, options, dashes = [choice[1]], re.findall(r"[\w-]+", choice[2]), ""
-        elif "unrecognized" not in message:
-            words = []
-        near = [found for word in words if (found := nearest(word, options))]
-        near += [each for word in words for each in options if word in each.split("-")]
-        hint = f"did you mean {dashes}{near[0]}? " if near else ""
+            words, known = [choice[1]], {each: each for each in re.findall(r"[\w-]+", choice[2])}
+        near = [found for word in words if (found := nearest(OTHER.get(word, word), known))]
+        near += [each for word in words for each in known if word in each.split("-")]
+        hint = f"did you mean {known[near[0]]}? " if near else ""
         self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")
 
     def parse(self, arguments: Sequence[str]) -> dict[str, Any]:
@@ -94,6 +105,7 @@ def add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str) -> s
     if not is_needed:
         keywords["nargs"] = "*" if "nargs" in keywords else "?"
     action = parser.add_argument(name, help=text, **keywords)
+    parser.places += [action.metavar] if isinstance(action.metavar, str) else []
     shown = f"{action.metavar or '|'.join(action.choices or ())}{' …' if action.nargs in ('+', '*') else ''}"
     return shown if is_needed else f"[{shown}]"
 

@@ -1,8 +1,10 @@
 """The command that draws attention."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from seq2seq.cli.translate import as_typed
 from seq2seq.common.options import Output
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import config_of, model_name, model_path
@@ -13,14 +15,14 @@ PICTURE = Path("attention.png")
 
 def plot(
     model: Annotated[str | Path, "MODEL", model_path],
+    sentences: Annotated[Sequence[str], "SENTENCE"] = (),
     *,
-    sentence: list[str] | None = None,
     steps: Annotated[str, "NAME"] | None = None,
     target: str | None = None,
     effect: bool = False,
     output: Output = PICTURE,
 ) -> None:
-    """Draw attention: ``seq2seq plot MODEL --sentence "…" -o picture.png``
+    """Draw attention: ``seq2seq plot MODEL "…" -o picture.png``
 
     Draws the attention of the greedy translation, or with --target that of forced decoding of a given target. The
     suffix of -o chooses the format: .png, .pdf or .svg. --effect adds by how much the log-probability of each word
@@ -29,23 +31,23 @@ def plot(
 
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
-        sentence: A source sentence; can be given several times.
+        sentences: Source sentences.
         steps: Name of a record of a run, such as attention/0/forced.
         target: The target for forced decoding.
         effect: Draw the effect of leaving tokens out, too.
         output: File to write.
     """
-    if (sentence is None) == (steps is None):
-        raise InputError("give --sentence, or --steps NAME for a .gif of a training")
+    if (not sentences) == (steps is None):
+        raise InputError("give a sentence, or --steps NAME for a .gif of a training")
     wanted = {".gif"} if steps else {".png", ".pdf", ".svg"}
     if output.suffix.lower() not in wanted:
         raise InputError(f"-o {output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
     if output == PICTURE:
         announce_replaced(output)
-    if sentence is None:
-        _plot_steps(Path(model), str(steps), output)
+    if steps is not None:
+        _plot_steps(Path(model), steps, output)
     else:
-        _plot_sentences(Path(model), sentence, target, output, with_effect=effect)
+        _plot_sentences(Path(model), sentences, target, output, with_effect=effect)
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
@@ -61,17 +63,18 @@ def _plot_steps(run: Path, name: str, output: Path) -> None:
 
 
 def _plot_sentences(
-    model: Path, sentences: list[str], target: str | None, output: Path, *, with_effect: bool
+    model: Path, sentences: Sequence[str], target: str | None, output: Path, *, with_effect: bool
 ) -> None:
     config_of(model)
     from seq2seq.data.words import clean
 
     if not all(map(clean, sentences)):
-        raise InputError("--sentence is blank: give a sentence")
+        raise InputError("the sentence is blank: give a sentence")
     if target is not None and not clean(target):
         raise InputError("--target is blank: give a translation of the sentence, or leave it out")
+    sentences = list(as_typed(sentences))
     if target is not None and len(sentences) > 1:
-        raise InputError("--target is the translation of one --sentence")
+        raise InputError("--target is the translation of one sentence")
 
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
@@ -90,12 +93,12 @@ def _plot_sentences(
     panels = list[Panel]()
     for sentence, each in zip(sentences, found, strict=True):
         sides = each.source_tokens, each.target_tokens
-        panels.append(Panel(f"{name}, log p = {each.score:.2f}", each.weights.float().numpy(), *sides))
+        panels.append(Panel(f"{name}, log p = {each.score:z.2f}", each.weights.float().numpy(), *sides))
         if with_effect:
             effect = effect_of(saved, sentence, each)
             panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
     save_heatmap(output, panels)
     for each in found:
-        print(f"{each.text}   score {each.score:.2f}   {output}")
+        print(f"{each.text}   score {each.score:z.2f}   {output}")
         if note := each.unknown_note():
             print(note)

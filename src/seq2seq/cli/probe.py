@@ -3,6 +3,7 @@
 from json import dumps
 from pathlib import Path
 
+from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model
 from seq2seq.common.progress import announce
 from seq2seq.data.text import read_lines
@@ -53,7 +54,7 @@ def probe(
     from seq2seq.models.folder import load_attending
 
     saved, cpu = load_attending(model), torch.device("cpu")
-    announce(f"probing {len(chosen):,} sentences")
+    announce(f"probing {counted(len(chosen), 'sentence')}")
     probed = probe(saved, chosen, seed=seed, device=cpu)
     found = faithfulness(probed, is_function)
     if json:
@@ -61,4 +62,4 @@ def probe(
         return
     left_out = len(chosen) - len(probed)
     rest = f"; {left_out:,} left out, blank or too long on one side" if left_out else ""
-    print(f"{faithfulness_table(found)}\n{len(probed):,} sentences, greedy translations{rest}")
+    print(f"{faithfulness_table(found)}\n{counted(len(probed), 'sentence')}, greedy translations{rest}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model
 from seq2seq.common.progress import announce
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
@@ -14,27 +15,27 @@ from seq2seq.errors import InputError
 def record_attention(
     model: Model,
     *,
-    input: File,  # noqa: A002 - the name of the option
+    source: File,
     target: File | None = None,
     logdir: Annotated[Path, "FOLDER"],
     step: int = 0,
     beam_size: Count = 5,
 ) -> None:
-    """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --input FILE --logdir DIR``
+    """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --source FILE --logdir DIR``
 
     Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam translations, and with forced
     decoding of the lines of --target.
 
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
-        input: Sentences, one a line.
+        source: Sentences, one a line.
         target: Their translations.
         logdir: Folder of the event file.
         step: The step of the records.
         beam_size: Hypotheses; 1: greedy alone.
     """
-    number = record(logdir, Path(model), read_pairs(input, target), step=step, beam_size=beam_size)
-    print(f"{number:,} sentences   tensorboard --logdir {logdir}")
+    number = record(logdir, Path(model), read_pairs(source, target), step=step, beam_size=beam_size)
+    print(f"{counted(number, 'sentence')}   tensorboard --logdir {logdir}")
 
 
 def read_pairs(source: str | Path, target: str | Path | None) -> list[SentencePair]:
@@ -64,7 +65,7 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from seq2seq.models.folder import load_attending
     from tensorboard_attention import MAX_WEIGHTS, add_attention
 
-    announce(f"translating {len(pairs):,} sentences")
+    announce(f"translating {counted(len(pairs), 'sentence')}")
     translator = Translator(load_attending(model))
     sources = [pair.source for pair in pairs]
     found = {

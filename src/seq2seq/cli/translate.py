@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
+from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model, Output
 from seq2seq.common.progress import warn
 from seq2seq.data.text import read_lines, stream_lines
@@ -25,7 +26,7 @@ def translate(
     model: Model,
     sentences: Annotated[Sequence[str], "SENTENCE"] = (),
     *,
-    input: File | None = None,  # noqa: A002 - the name of the option
+    source: File | None = None,
     output: Output | None = None,
     resume: bool = False,
     prefix: File | None = None,
@@ -42,7 +43,7 @@ def translate(
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
         sentences: Translate these in place of standard input.
-        input: Translate this file in place of standard input.
+        source: Translate this file in place of standard input.
         output: Write to this file in place of standard output.
         resume: Continue after the lines that --output has.
         prefix: A prefix for each translation, one per line.
@@ -53,13 +54,13 @@ def translate(
     """
     if resume and (output is None or options["n_best"] > 1):
         raise InputError("--resume needs --output FILE and a line for each sentence")
-    if sentences and input is not None:
-        raise InputError(f"give sentences or --input {input}, not both")
-    if input is not None and output is not None and output.exists() and output.samefile(input):
-        raise InputError(f"{output} is the input, too: give another output")
+    if sentences and source is not None:
+        raise InputError(f"give sentences or --source {source}, not both")
+    if source is not None and output is not None and output.exists() and output.samefile(source):
+        raise InputError(f"{output} is the source, too: give another output")
     if output is None and sys.stdout is None:
         raise InputError("standard output is closed: give --output FILE")
-    asks = input is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
+    asks = source is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
     run = Run(model, trust_custom_code=trust_custom_code)
     run.translate(
         [], None if prefix is None else [], **options
@@ -68,10 +69,10 @@ def translate(
     from seq2seq.decoding.translation import UnknownCount
 
     number = keep_whole_lines(output) if resume and output is not None and output.exists() else 0
-    lines = _asked() if asks else _typed(sentences) if sentences else stream_lines(input)
+    lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     if len(list(islice(lines, number))) < number:
         raise InputError(
-            f"--resume: {output} has {number:,} lines, more than the input: is it of another text?"
+            f"--resume: {output} has {counted(number, 'line')}, more than the source: is it of another text?"
         )
     starts = None
     if prefix is not None:
@@ -102,7 +103,9 @@ def translate(
 def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:
     prefixes = read_lines(path)
     if len(prefixes) != done + rest:
-        raise InputError(f"{path} has {len(prefixes)} lines for {done + rest} sentences")
+        raise InputError(
+            f"{path} has {counted(len(prefixes), 'line')} for {counted(done + rest, 'sentence')}"
+        )
     return prefixes[done:]
 
 
@@ -117,14 +120,15 @@ def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -
     if json:
         return dumps({"line": number, "rank": translation.rank} | translation.as_dict(), ensure_ascii=False)
     if n_best > 1:
-        return f"{number} ||| {translation.text} ||| {translation.score:.4f}"
+        return f"{number} ||| {translation.text} ||| {translation.score:z.4f}"
     return translation.text
 
 
 def _facts(translation: "Translation") -> Iterator[str]:
     """Yield what is shown below a translation on a terminal; nothing below a blank one."""
     if translation.target_tokens:
-        yield f"log-probability {translation.score:.2f}, {translation.score / len(translation.target_tokens):.2f} a token"
+        each = translation.score / len(translation.target_tokens)
+        yield f"log-probability {translation.score:z.2f}, {each:z.2f} a token"
         if note := translation.unknown_note():
             yield note
         if translation.weights.numel():
@@ -152,7 +156,7 @@ def keep_whole_lines(path: Path) -> int:
     return count
 
 
-def _typed(sentences: Sequence[str]) -> Iterator[str]:
+def as_typed(sentences: Sequence[str]) -> Iterator[str]:
     """Return the sentences of the command line, with a warning if they look like the words of one."""
     if len(sentences) > 1 and not any(re.search(r"\s|[.!?…。！？]$", each) for each in sentences[:-1]):
         warn("each argument is a sentence: put quotation marks around a sentence of several words")

@@ -57,7 +57,9 @@ def config_of(name: str | Path) -> Path:
             f"{path} holds no config.json: give the folder of a finished run, or its model/ folder"
         )
     known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
-    meant = nearest(str(path), known)
+    *first, source, target = ["", *str(path).split("-")]
+    other = "-".join([*first[1:], target, source])
+    meant = f"{other}, which translates the other way" if other in SHIPPED else nearest(str(path), known)
     raise InputError(
         f"{path}: there is no such folder; {f'did you mean {meant}? ' if meant else ''}give a run folder, "
         f"a model folder, or the name of a bundled model: {', '.join(SHIPPED)}"

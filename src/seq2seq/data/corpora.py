@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.formats.columns import Column, Columns, cell_text
@@ -155,12 +156,12 @@ class TabSeparatedText(TranslationDataModule):
             rest, test = hold_out(rest, test_pairs, self.split_seed) if test_pairs else (rest, [])
         except InputError as error:
             raise InputError(
-                f"{self.file} has {len(pairs):,} pairs, too few to hold out {validation_pairs:,} for "
+                f"{self.file} has {counted(len(pairs), 'pair')}, too few to hold out {validation_pairs:,} for "
                 f"validation and {test_pairs:,} for the test: lower data.validation_pairs and data.test_pairs"
             ) from error
         if train_pairs is not None and train_pairs > len(rest):
             raise InputError(
-                f"data.train_pairs={train_pairs}: {self.file} leaves {len(rest):,} pairs for training: ask "
+                f"data.train_pairs={train_pairs}: {self.file} leaves {counted(len(rest), 'pair')} for training: ask "
                 "for fewer, or set data.train_pairs=null"
             )
         return Splits(rest[:train_pairs], validation, test)

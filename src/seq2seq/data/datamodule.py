@@ -13,6 +13,7 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
@@ -305,7 +306,7 @@ class TranslationDataModule(pl.LightningDataModule):
         # in a process without a batch, Lightning leaves the validation out, and the others wait for it
         if 0 < len(filled) < processes:
             raise InputError(
-                f"{len(filled)} sentences with text to validate on, and {processes} processes: give one for each, or a "
+                f"{counted(len(filled), 'sentence')} with text to validate on, and {processes} processes: give one for each, or a "
                 "smaller trainer.devices"
             )
         lengths = split.source.lengths[filled], split.target.lengths[filled]

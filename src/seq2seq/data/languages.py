@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
 from seq2seq.common import did_you_mean
+from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 
 TWO_LETTERS = {
     three: line.split()[0]
     for line in """
     aa aar; ab abk; ae ave; af afr; ak aka twi fat; am amh; an arg; ar ara arb ary arz apc apd ars acm acq aeb ajp ayl afb abh
-    as asm; av ava; ay aym ayr ayc; az aze azj azb; ba bak; be bel; bg bul; bi bis; bm bam; bn ben; bo bod tib; br bre
+    as asm; av ava; ay aym ayr ayc; az aze azj azb; ba bak; be bel; bg bul; bh bih; bi bis; bm bam; bn ben; bo bod tib; br bre
     bs bos; ca cat; ce che; ch cha; co cos; cr cre crk cwd; cs ces cze; cu chu; cv chv; cy cym wel; da dan; de deu ger
     dv div; dz dzo; ee ewe; el ell gre; en eng; eo epo; es spa; et est ekk; eu eus baq; fa fas per pes prs
     ff ful fuv fuf; fi fin; fj fij; fo fao; fr fra fre; fy fry; ga gle; gd gla; gl glg; gn grn gug; gu guj; gv glv
@@ -22,7 +23,7 @@ TWO_LETTERS = {
     mn mon khk; mr mar; ms msa may zsm zlm; mt mlt; my mya bur; na nau; nb nob; nd nde; ne nep npi; ng ndo; nl nld dut
     nn nno; no nor; nr nbl; nv nav; ny nya; oc oci; oj oji ojb; om orm gaz; or ori ory; os oss; pa pan; pi pli; pl pol
     ps pus pbt pbu; pt por; qu que quy quz; rm roh; rn run; ro ron rum mo; ru rus; rw kin; sa san; sc srd sro; sd snd
-    se sme; sg sag; si sin; sk slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als aln; sr srp scc; ss ssw; st sot
+    se sme; sg sag; sh hbs; si sin; sk slk slo; sl slv; sm smo; sn sna; so som; sq sqi alb als aln; sr srp scc; ss ssw; st sot
     su sun; sv swe; sw swa swh swc; ta tam; te tel; tg tgk; th tha; ti tir; tk tuk; tl tgl; tn tsn; to ton; tr tur
     ts tso; tt tat; tw twi; ty tah; ug uig; uk ukr; ur urd; uz uzb uzn uzs; ve ven; vi vie; vo vol; wa wln; wo wol
     xh xho; yi yid ydd ji; yo yor; za zha; zh zho chi cmn yue wuu nan hak hsn gan cdo cjy cpx czh czo mnp lzh; zu zul
@@ -51,9 +52,10 @@ NAMES = {
     "hungarian": "hu", "indonesian": "id", "italian": "it", "japanese": "ja", "korean": "ko", "latvian": "lv",
     "lithuanian": "lt", "mandarin": "zh", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt",
     "romanian": "ro", "russian": "ru", "slovak": "sk", "slovene": "sl", "spanish": "es", "swedish": "sv", "thai": "th",
-    "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
+    "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi", "cn": "zh", "cz": "cs", "dk": "da", "gb": "en", "gr": "el", "jp": "ja",
+    "ua": "uk", "us": "en",
 }  # fmt: skip
-"""English names of languages."""
+"""English names of languages, and codes of countries that are taken for those of their languages."""
 
 
 def base_language(code: str) -> str:
@@ -102,17 +104,21 @@ def has_dotless_i(code: str) -> bool:
 
 
 def require_language_code(key: str, code: str) -> None:
-    """Check that a value is a language code, not the name of a language.
+    """Check that a value is a language code, not the name of a language; warn of two letters that no language has.
+
+    Those of three letters are too many to know, and private ones are among them.
 
     Raises:
         InputError: It is no language code; the message names the key and the likely code.
     """
+    first = re.split("[-_]", code, maxsplit=1)[0]
+    near = did_you_mean.nearest(first, ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
+    meant = NAMES.get(first.lower()) or near
+    hint = f", did you mean {meant}?" if meant else ""
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):
-        meant = NAMES.get(code.lower()) or did_you_mean.nearest(
-            code, ("en", "fr", "de", "cs", "es", "it", "pt", "nl")
-        )
-        hint = f", did you mean {meant}?" if meant else ""
         raise InputError(f"{key}={code} is no language code{hint}; write it as in en, de or pt-BR")
+    if len(first) == 2 and base_language(first) not in TWO_LETTERS.values():
+        warn(f"{key}={code} is no code of ISO 639-1{hint}; words are split as where no language is known")
 
 
 def target_tag(language: str) -> str:

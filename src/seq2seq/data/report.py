@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.common.counted import counted
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
 from seq2seq.data.languages import base_language
@@ -57,7 +58,7 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
     for name, split in splits.items():
         outliers = ratio_outliers(split)
         ratios.append(
-            f"{name}: {len(outliers):,} of {len(split):,} pairs differ in length more than {FOLD} times as usual"
+            f"{name}: {len(outliers):,} of {counted(len(split), 'pair')} differ in length more than {FOLD} times as usual"
         )
         for place in outliers[:EXAMPLES]:
             ratio = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
@@ -65,7 +66,7 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
         for side, tokenizer, sentences in zip(("source", "target"), tokenizers, sides[name], strict=True):
             counts = unknown_tokens(tokenizer, sentences)
             unknown.append(
-                f"{name} {side}: {counts.total():,} unknown tokens, {len(counts):,} different{listed(counts)}"
+                f"{name} {side}: {counted(counts.total(), 'unknown token')}, {len(counts):,} different{listed(counts)}"
             )
         again, ambiguous = repetition(split.pairs)
         repeated.append(
@@ -87,13 +88,13 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
         widths = [side[batch].max() for side in lengths]
         alone = _padding([side[batch] for side in lengths], [np.arange(len(batch))])
         batches.append(
-            f"batch {number}: {len(batch):,} pairs, padded to {widths[0]} source and {widths[1]} target tokens; "
+            f"batch {number}: {counted(len(batch), 'pair')}, padded to {widths[0]} source and {counted(widths[1], 'target token')}; "
             f"{alone}"
         )
         batches.append(f"  {_shown(train.pairs[int(batch[0])])}")
     sizes = [len(batch) for batch in order]
     batches.append(
-        f"{len(order):,} batches of {min(sizes):,} to {max(sizes):,} pairs; {_padding(lengths, order)}"
+        f"batches: {len(order):,}, of {min(sizes):,} to {counted(max(sizes), 'pair')}; {_padding(lengths, order)}"
     )
     lines = [table(splits)]
     for name, texts in (

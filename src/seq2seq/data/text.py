@@ -20,6 +20,7 @@ from typing import Any
 
 import regex
 
+from seq2seq.common.counted import counted
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import warn
 from seq2seq.data.formats.kinds import HEAD, plain_lines, text_member
@@ -237,7 +238,7 @@ def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
     sides = [matching(source), matching(target)]
     if len(sides[0]) != len(sides[1]):
         raise InputError(
-            f"{source} names {len(sides[0])} files and {target} names {len(sides[1])}: the n-th of one, by "
+            f"{source} names {counted(len(sides[0]), 'file')} and {target} names {len(sides[1])}: the n-th of one, by "
             "name, translates the n-th of the other"
         )
     return sides
@@ -254,7 +255,7 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
         sources, targets = read_lines(first), read_lines(second)
         if len(sources) != len(targets):
             raise InputError(
-                f"{first} has {len(sources):,} lines but {second} has {len(targets):,}: line n of one must "
+                f"{first} has {counted(len(sources), 'line')} but {second} has {len(targets):,}: line n of one must "
                 f"translate line n of the other; the first line without a partner is "
                 f"{min(len(sources), len(targets)) + 1}"
             )
@@ -295,6 +296,16 @@ def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
     return list(islice(dict.fromkeys(chain(fit, different)), count))
 
 
+def examples_of_run(run_dir: Path, count: int = 3) -> list[str]:
+    """Return sentences to show of what a run has translated, see `example_sentences`; none where it has not."""
+    for split in ("test", "val"):
+        path = run_dir / "predictions" / f"{split}.source.txt"
+        if path.is_file():
+            with path.open(encoding="utf-8", errors="replace") as file:
+                return example_sentences(file.read(2**14).split("\n")[:-1], count)
+    return []
+
+
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
 """A character as Moses' tokenizer and HTML write it."""
 
@@ -329,8 +340,8 @@ def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[l
         split = list(islice((pair for pair in new if not (splits and pair.is_blank)), size))
         if len(split) < size:
             raise InputError(
-                f"{len(pairs):,} pairs are too few for {sizes[0]:,} training, {sizes[1]:,} validation and "
-                f"{sizes[2]:,} test pairs: lower data.train_pairs"
+                f"{counted(len(pairs), 'pair')}: too few for {sizes[0]:,} training, {sizes[1]:,} validation and "
+                f"{counted(sizes[2], 'test pair')}: lower data.train_pairs"
             )
         used |= {normalize(pair.source) for pair in split}
         splits.append(split)
@@ -361,7 +372,7 @@ def hold_out(
         num_held += sizes[source]
     if len(held) >= len(sources):
         raise InputError(
-            f"{len(pairs):,} training pairs are too few to hold out {max(count, 1):,} of them: give more pairs, "
+            f"{counted(len(pairs), 'training pair')}: too few to hold out {max(count, 1):,} of them: give more pairs, "
             "another data.validation.fraction, or data.validation files"
         )
     is_held = [source in held for source in of_pairs]
@@ -422,7 +433,7 @@ def with_alignments(
     lines = read_links(path)
     if len(lines) < len(pairs) or (exactly and len(lines) > len(pairs)):
         raise InputError(
-            f"{key}={path} has {len(lines):,} lines for {len(pairs):,} pairs: line n is of pair n, so that "
+            f"{key}={path} has {counted(len(lines), 'line')} for {counted(len(pairs), 'pair')}: line n is of pair n, so that "
             "nothing may be held out of the training files"
         )
     found = []
@@ -435,7 +446,7 @@ def with_alignments(
             if i >= len(sides[0]) or j >= len(sides[1]):
                 raise InputError(
                     f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
-                    f"and {len(sides[1])} words: count words between white space, and letters of Chinese and "
+                    f"and {counted(len(sides[1]), 'word')}: count words between white space, and letters of Chinese and "
                     "Japanese, from 0"
                 )
             # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seq2seq.common.counted import counted
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
 from seq2seq.errors import InputError
@@ -111,7 +112,9 @@ def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
     """
     gold = read_pharaoh(path)
     if len(gold) != len(pairs):
-        raise InputError(f"{path} has {len(gold):,} lines for {len(pairs):,} sentence pairs")
+        raise InputError(
+            f"{path} has {counted(len(gold), 'line')} for {counted(len(pairs), 'sentence pair')}"
+        )
     for number, (alignment, (source, target)) in enumerate(zip(gold, words_of(pairs), strict=True), start=1):
         require_within(alignment, len(source), len(target), f"{path}, line {number}")
     return gold
@@ -141,7 +144,7 @@ class Alignment:
         return (
             f"AER {self.counts.error_rate:.3f} (at least {self.least.error_rate:.3f} with these tokens)   "
             f"precision {self.counts.precision:.3f}   recall {self.counts.recall:.3f}   "
-            f"({len(self.links):,} sentence pairs)"
+            f"({counted(len(self.links), 'sentence pair')})"
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import announce, warn
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
@@ -93,6 +94,6 @@ def evaluation(
             f"{share:.0%} of the source words are unknown to the model: is {files[0]} in the "
             f"model's source language, and not exchanged with {files[1]}?"
         )
-    announce(f"translating {len(pairs):,} sentences")
+    announce(f"translating {counted(len(pairs), 'sentence')}")
     scored = score_searches(translator, pairs, search, with_interval=True)
     return Evaluation(pairs, scored, num_unknown, translator.target_language)

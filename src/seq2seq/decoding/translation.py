@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from seq2seq.common.counted import counted
 from seq2seq.data.report import listed
 from seq2seq.data.vocabulary import END, UNKNOWN
 from seq2seq.decoding.stepper import Hypothesis
@@ -112,6 +113,6 @@ class UnknownCount:
         """Return a line with the counts; an empty list if there are no unknown tokens."""
         if not self._num_tokens:
             return []
-        where = f"in {self._num_with:,} of {self._num_lines:,} lines"
-        found = f"{self._num_tokens:,} tokens {where} are unknown to the model"
-        return [f"WARNING: {found}{listed(self._by_token)}"]
+        where = f"{self._num_with:,} of {counted(self._num_lines, 'line')}"
+        found = counted(self._num_tokens, "token")
+        return [f"WARNING: unknown to the model: {found} in {where}{listed(self._by_token)}"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from seq2seq.common.counted import counted
 from seq2seq.data.text import read_links
 from seq2seq.data.vocabulary import BEGIN, END, PADDING, SPACE_MARK
 from seq2seq.errors import InputError
@@ -291,6 +292,6 @@ def require_within(gold: GoldAlignment, num_source: int, num_target: int, where:
         if source >= num_source or target >= num_target:
             raise InputError(
                 f"{where}: link {source}-{target} is outside the sentence pair of {num_source} and "
-                f"{num_target} words: count words between white space, and letters of Chinese and Japanese, from 0"
+                f"{counted(num_target, 'word')}: count words between white space, and letters of Chinese and Japanese, from 0"
             )
     return gold

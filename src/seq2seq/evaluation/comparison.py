@@ -279,16 +279,21 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     return rows
 
 
+def _digits(value: float, sign: str = "") -> str:
+    """Return a number with two decimals, or its first digit where these are zero: a difference may be that small."""
+    return f"{value:{sign}.1g}" if 1e-9 < abs(value) < 0.005 else f"{value:{sign}z.2f}"
+
+
 def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a table for a terminal."""
     lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
     for row in rows:
-        spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
+        spread = _digits(row["mean"]) + ("" if row["sd"] is None else f" ± {_digits(row['sd'])}")
         line = [row["setting"], str(row["runs"]), spread, "", "", "", ""]
         if "difference" in row:
             p = row["p_holm"]
-            line[3] = f"{row['difference']:+.2f}"
-            line[4] = f"{row['low']:+.2f} to {row['high']:+.2f}" if p is not None else ""
+            line[3] = _digits(row["difference"], "+")
+            line[4] = f"{_digits(row['low'], '+')} to {_digits(row['high'], '+')}" if p is not None else ""
             line[5] = "unknown" if p is None else f"{p:.3f}" if p >= 0.0005 else "< 0.001"
             line[6] = "" if p is None else "significant" if p < LEVEL else "not significant"
             line[6] += ", one seed" if row["basis"] == "sentences" else ""

@@ -122,7 +122,7 @@ def faithfulness_table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the result of `faithfulness` as a table: percent of the tokens, and tau."""
     lines = ["".join([" " * 28, *(f"{group:>10}" for group in found)])]
     for name, title in ({"num_tokens": "tokens"} | CHANGES | AGREEMENTS).items():
-        form = ",.0f" if name == "num_tokens" else ".1%" if name in CHANGES else ".2f"
+        form = ",.0f" if name == "num_tokens" else ".1%" if name in CHANGES else "z.2f"
         values = (each[name] for each in found.values())
         cells = ("-" if value is None else format(value, form) for value in values)
         lines.append("".join([f"{title:<28}", *(f"{cell:>10}" for cell in cells)]))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seq2seq.common.counted import counted
 from seq2seq.data.words import text_words
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
 from seq2seq.evaluation.metrics import METRICS, scores_of
@@ -82,7 +83,7 @@ def score_table(cards: dict[str, ScoreCard]) -> str:
             intervals = (card.bleu_interval or () for card in cards.values())
             cells = ("–".join(f"{end:.1f}" for end in ends) for ends in intervals)
             lines.append("".join([f"{'  95 % interval':<26}", *(f"{cell:>12}" for cell in cells)]))
-    return "\n".join([*lines, f"{len(first.texts):,} sentences, {first.bleu_signature}"])
+    return "\n".join([*lines, f"{counted(len(first.texts), 'sentence')}, {first.bleu_signature}"])
 
 
 def group_table(

@@ -166,7 +166,7 @@ def model_card(
     }
     made = [
         f"Commit {commit}." if commit else "",
-        f"{metrics['epochs']} epochs, {metrics['steps']:,} steps.",
+        f"Epochs: {metrics['epochs']}, steps: {metrics['steps']:,}.",
         f"BLEU before rounding: {metrics[split]['greedy']['bleu']:.2f} (greedy).",
     ]
     rows = (
@@ -197,8 +197,10 @@ def model_card(
 
 
 def examples(model: Path) -> list[str]:
-    """Return the first example sentences of a model card, else of a run's test split; none where there is neither."""
-    texts = _of_card(model) or _of_run(model)
+    """Return the first example sentences of a model card, else of what a run has translated; none where there is neither."""
+    from seq2seq.data.text import examples_of_run
+
+    texts = _of_card(model) or examples_of_run(model) or examples_of_run(model.parent)
     return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500]
 
 
@@ -213,15 +215,3 @@ def _of_card(model: Path) -> list[Any]:
         return [each.get("text") for each in widget if isinstance(each, dict)][:8]
     except (OSError, ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError):
         return []
-
-
-def _of_run(model: Path) -> list[str]:
-    """Return test sentences of the run that a folder is, or is the model of."""
-    from seq2seq.data.text import example_sentences
-
-    for folder in (model, model.parent):
-        path = folder / "predictions" / "test.source.txt"
-        if path.is_file():
-            with path.open(encoding="utf-8", errors="replace") as file:
-                return example_sentences(file.read(2**14).splitlines())
-    return []

@@ -105,8 +105,8 @@ def frozen(config: Any) -> DictConfig:
 def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name: str) -> str:
     """Return the name of a run: its overrides by key, joined by commas, the seed last; ``default`` without any.
 
-    A name that is too long for a folder is cut, but for its seed, and one that has letters replaced that could make
-    two values the same: both end with a checksum.
+    A name that is too long for a folder leaves out the files of the corpus, and is cut, but for its seed. Such a name, and
+    one that has letters replaced that could make two values the same, end with a checksum of all of it.
 
     Args:
         overrides: Those of the run's own command line.
@@ -119,15 +119,20 @@ def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name:
         plain = key.lstrip("+~")
         if plain not in excluded and value != UNSET and (plain, value) != ("experiment", experiment_name):
             named[plain] = override
-    seed = named.pop("seed", "")
-    parts = [",".join(named[key] for key in sorted(named)), seed]
-    names = [re.sub(r"[^\w.,=+-]+", "-", part) for part in parts]
-    ambiguous = re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", parts[0])
-    room = 140 - len(os.fsencode(names[1]))
-    if ambiguous or len(os.fsencode(names[0])) > room + 10:
-        cut = os.fsencode(names[0])[: max(room, 0)].decode(errors="ignore")
-        names[0] = f"{cut}-{zlib.crc32(parts[0].encode(errors='surrogateescape')):08x}"
-    return ",".join(filter(None, names)) or "default"
+    seed = _readable(named.pop("seed", ""))
+    room = 140 - len(os.fsencode(seed))
+    whole = ",".join(named[key] for key in sorted(named))
+    name, is_long = _readable(whole), len(os.fsencode(_readable(whole))) > room + 10
+    if is_long:
+        name = _readable(",".join(named[key] for key in sorted(named) if not re.fullmatch(TEXT, key)))
+    if is_long or re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", whole):
+        cut = os.fsencode(name)[: max(room, 0)].decode(errors="ignore")
+        name = "-".join(filter(None, [cut, f"{zlib.crc32(whole.encode(errors='surrogateescape')):08x}"]))
+    return ",".join(filter(None, [name, seed])) or "default"
+
+
+def _readable(text: str) -> str:
+    return re.sub(r"[^\w.,=+-]+", "-", text)
 
 
 def folder_name(name: str, key: str = "name") -> str:
@@ -149,6 +154,9 @@ def is_terminal() -> bool:
 
 
 UNSET = "_unset_"
+
+TEXT = r"data\.(file|(train|validation|test)\.(source|target))"
+"""Keys of the files of a corpus."""
 
 _UTILS: Any = hydra.utils  # whose names depend on the version
 HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")

@@ -20,9 +20,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
-from seq2seq.data.text import example_sentences
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, objects, settings_of
@@ -103,12 +103,13 @@ def run(settings: Settings) -> float | None:
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
 
         with process_of(settings, folder if writes else None):
+            step = None if checkpoint is None else step_of(checkpoint, tells=first)
             data = read_data(settings, folder, checkpoint)
             values = sizes(settings.config, data.num_pairs, earlier.values if earlier and checkpoint else {})
             settings = settings.updated(values)
             prepared = prepare(data, settings, values, first)
             module = build_module(settings, prepared)
-            trainer = build_trainer(settings, checkpoint)
+            trainer = build_trainer(settings, step)
             if writes:
                 save_start(settings, prepared, folder)
             fit(trainer, module, data, settings, checkpoint)
@@ -120,8 +121,7 @@ def run(settings: Settings) -> float | None:
             metrics |= facts(module, trainer, started)
             log_scores(metrics, trainer, settings)
         write_json(folder / "metrics.json", metrics)
-        sources = (pair.source for pair in prepared.held_out.pairs)
-        print(summary(metrics, folder, *example_sentences(sources, count=1)))
+        print(summary(metrics, folder))
         return metric_of(metrics, settings.config.metric)
 
 
@@ -172,6 +172,25 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
         if not (has_last and has_begun):
             return str(given)
     return str(last) if has_last else None
+
+
+def step_of(checkpoint: str, *, tells: bool) -> int:
+    """Return the step that a training has reached in a checkpoint, and print it if it `tells`.
+
+    Raises:
+        InputError: It is no checkpoint of a training.
+    """
+    from seq2seq.training.checkpoint import read_checkpoint
+
+    found = read_checkpoint(checkpoint)
+    if "global_step" not in found:
+        raise InputError(
+            f"{checkpoint} holds weights only, not the state of a training: a run or model folder is started from by init_from=FOLDER"
+        )
+    if tells:
+        place = f"after step {found['global_step']:,}, in epoch {found.get('epoch', 0) + 1}"
+        print(f"continues   {place}, from {relative_to_cwd(Path(checkpoint))}", flush=True)
+    return int(found["global_step"])
 
 
 @contextmanager
@@ -317,8 +336,8 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
         warn(f"{key}: its model was trained with {named}: the same weights now compute something else")
 
 
-def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
-    """Build the trainer with its callbacks and loggers.
+def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
+    """Build the trainer with its callbacks and loggers; a training that continues has reached `step`.
 
     Raises:
         InputError: `lightning.Trainer` refuses an argument.
@@ -327,16 +346,11 @@ def build_trainer(settings: Settings, checkpoint: str | None) -> "pl.Trainer":
     from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
 
     from seq2seq.training.callbacks import StopOnSignal
-    from seq2seq.training.checkpoint import BorderCallback, read_checkpoint
+    from seq2seq.training.checkpoint import BorderCallback
 
     config = settings.config
     # what an earlier start wrote after the checkpoint is hidden
-    step = 0 if checkpoint is None else read_checkpoint(checkpoint).get("global_step")
-    if step is None:
-        raise InputError(
-            f"{checkpoint} holds weights only, not the state of a training: a run or model folder is started from by init_from=FOLDER"
-        )
-    purged = {"purge_step": step + 1 if checkpoint else 0}
+    purged = {"purge_step": 0 if step is None else step + 1}
     nodes = [(name, node) for name, node in config.logger.items() if node]
     loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
     callbacks = [build(node) for node in config.callbacks.values() if node]
@@ -495,7 +509,7 @@ def score(
     for split, encoded in (("val", data.validation), ("test", data.test)):
         if encoded is None:
             continue
-        announce(f"scoring {len(encoded.pairs):,} sentences of the split {split}")
+        announce(f"scoring {counted(len(encoded.pairs), 'sentence')} of the split {split}")
         scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
         metrics[split] = as_metrics(scored)
         texts = {

@@ -18,7 +18,9 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from seq2seq import __version__
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
+from seq2seq.data.text import examples_of_run
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import relative_to_cwd
 
@@ -74,11 +76,12 @@ def log_start(settings: Settings, commit: str | None) -> None:
         LOG.info("%-11s %s", key, OmegaConf.to_container(config[key]) if config[key] else None)
 
 
-def summary(metrics: dict[str, Any], run_dir: Path, example: str = "A sentence.") -> str:
+def summary(metrics: dict[str, Any], run_dir: Path) -> str:
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
     ended = ", when trainer.max_time ended it: a longer one goes on" if metrics.get("out_of_time") else ""
+    example = next(iter(examples_of_run(run_dir)), "A sentence.")
     has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
     look = f"{_program('tensorboard')} --logdir {quoted(str(run_dir.parent))}"
     if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
@@ -105,8 +108,8 @@ def _scores(metrics: dict[str, Any]) -> list[str]:
             )
             pairs = [f"{name[5:]} {scores[name]:.1f}" for name in scores if re.match("bleu_.*-", name)]
             shown += f"   ({', '.join(pairs)})" if pairs else ""
-            counted = f"({scores['num_sentences']:,} sentences, {search} search)"
-            lines.append(f"{'' if place else title:<11} {shown}   {counted}")
+            found_by = f"({counted(scores['num_sentences'], 'sentence')}, {search} search)"
+            lines.append(f"{'' if place else title:<11} {shown}   {found_by}")
     return lines
 
 

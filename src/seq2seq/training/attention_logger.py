@@ -253,7 +253,7 @@ class AttentionLogger(Callback):
             if max(len(source), len(target)) > READABLE or len(target) < 2:
                 continue
             drawn += 1
-            title = f"step {step:,}, log p = {hypothesis.score:.2f}"
+            title = f"step {step:,}, log p = {hypothesis.score:z.2f}"
             self._figure.draw(hypothesis.weights.float().numpy(), source, target, title=title)
             pixels = self._figure.pixels()
             for logger in trainer.loggers:

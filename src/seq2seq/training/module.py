@@ -32,9 +32,10 @@ class TranslationModule(pl.LightningModule):
     ``accumulate_grad_batches`` and processes.
 
     It logs ``train/loss``, ``train/perplexity``, ``train/token_accuracy``, ``train/lr``, ``train/total_norm`` and
-    ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, and after each validation ``val/loss`` (nats per
-    token, without label smoothing), ``val/perplexity``, ``val/token_accuracy`` and, of a `TranslationDataModule`, fast scores of
-    greedy translations (``val/bleu``, …), of the attention (``val_attention/…``) and of its links (``val_alignment/…``).
+    ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, once an epoch at least, and after each validation
+    ``val/loss`` (nats per token, without label smoothing), ``val/perplexity``, ``val/token_accuracy`` and, of a
+    `TranslationDataModule`, fast scores of greedy translations (``val/bleu``, …), of the attention (``val_attention/…``) and
+    of its links (``val_alignment/…``).
     The attribute `scores` has the sums of the latest validation, and its translations.
 
     Args:

@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 from seq2seq.training.checkpoint import callbacks_of
@@ -39,7 +40,7 @@ def warmup_cosine(
     warmup = max(warmup_steps, 1)
     if total_steps < warmup:
         rank_zero_only(warn)(
-            f"scheduler.warmup_steps={warmup_steps}, but the training has {total_steps} steps: the learning "
+            f"scheduler.warmup_steps={warmup_steps}, but the training has {counted(total_steps, 'step')}: the learning "
             "rate does not reach optimizer.lr"
         )
 
@@ -115,10 +116,9 @@ class Schedule(Callback):
         before, self._total_steps = self._total_steps, None
         if "total_steps" in inspect.signature(self._factory).parameters:
             self._total_steps = total_steps(trainer)
-        is_changed = before is not None and self._total_steps not in (None, before)
-        if is_changed and trainer.is_global_zero:
+        if before is not None and self._total_steps not in (None, before) and trainer.is_global_zero:
             warn(
-                f"the schedule of the learning rate was of {before:,} steps and is now of {self._total_steps:,}: the "
+                f"the schedule of the learning rate was of {counted(before, 'step')} and is now of {self._total_steps:,}: the "
                 "rate continues as in a training of this length"
             )
         options = {} if self._total_steps is None else {"total_steps": self._total_steps}

@@ -8,6 +8,7 @@ accumulates, the gradient of a step is
 which is the gradient of one batch of the same sentences.
 """
 
+import math
 import time
 from typing import Any
 
@@ -87,8 +88,7 @@ class TrainingSums(Callback):
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
         self._batches, self._is_spent = [], True
         step = trainer.global_step + 1  # Lightning counts from 0
-        interval: int = trainer.log_every_n_steps  # type: ignore[attr-defined]  # which a connector sets
-        if not interval or step % interval:
+        if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:  # type: ignore[attr-defined]  # of a connector
             return {}
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
@@ -154,10 +154,15 @@ class TrainingSums(Callback):
             self._gradients = state["gradients"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Continue within an epoch: with the gradients so far of a step, and as many batches in a step as before."""
+        """Continue within an epoch: with the gradients so far of a step, and as many batches in a step as before.
+
+        Values are logged once an epoch at least, as its line shows them.
+        """
         for each in callbacks_of(trainer):
             if isinstance(each, GradientAccumulationScheduler):  # it acts at the start of an epoch only
                 trainer.accumulate_grad_batches = each.get_accumulate_grad_batches(trainer.current_epoch)
+        steps = trainer.num_training_batches / trainer.accumulate_grad_batches
+        trainer.log_every_n_steps = math.ceil(min(trainer.log_every_n_steps, steps))  # type: ignore[attr-defined]
         for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
             parameter.grad = None if gradient is None else gradient.to(parameter.device)
         self._gradients, self._since = [], time.perf_counter()

@@ -31,7 +31,7 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
     if not found:
         raise ValueError(
             f"{folder} holds no attention records: give the folder of a run that was trained with "
-            "callbacks.attention, or a model and --input FILE"
+            "callbacks.attention, or a model and --source FILE"
         )
     records, all_views, left = views.Records(provider), list[Json](), PAGE_BYTES
     for place, (run, tag) in enumerate(found):

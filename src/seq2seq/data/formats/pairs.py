@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.counted import counted
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import announce
 from seq2seq.data.formats import kinds, table
@@ -134,6 +135,6 @@ def read_opus(path: str, members: list[str]) -> list[SentencePair]:
         raise InputError(f"{path} is damaged or not UTF-8: {error}") from error
     if len(sides[0]) != len(sides[1]):
         raise InputError(
-            f"{path}: {members[0]} has {len(sides[0]):,} lines but {members[1]} has {len(sides[1]):,}"
+            f"{path}: {members[0]} has {counted(len(sides[0]), 'line')} but {members[1]} has {len(sides[1]):,}"
         )
     return [SentencePair(*(text.removesuffix("\r") for text in pair)) for pair in zip(*sides, strict=True)]

@@ -4,6 +4,7 @@ import csv
 import re
 from pathlib import Path
 
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.text import SentencePair, read_lines, stream_lines
@@ -52,7 +53,7 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     for number, row in zip(numbers, rows, strict=True):
         if max(source, target) >= len(row):
             raise InputError(
-                f"{path}, line {number}: {len(row)} columns, {max(source, target) + 1} are needed"
+                f"{path}, line {number}: {counted(len(row), 'column')}, {max(source, target) + 1} are needed"
             )
         pairs.append(SentencePair(row[source], row[target]))
     return pairs

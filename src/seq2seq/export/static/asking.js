@@ -333,7 +333,7 @@ export class TranslatingPage {
 
   warn(more = "") {
     const { unknown = [], numLeft = 0 } = this.sentence ?? {};
-    const parts = [more, unknown.length ? `Unknown to the model: ${unknown.join(", ")}.` : "", numLeft ? `The last ${numLeft} tokens are left out.` : ""];
+    const parts = [more, unknown.length ? `Unknown to the model: ${unknown.join(", ")}.` : "", numLeft ? `The end is left out: ${numLeft} token${numLeft === 1 ? "" : "s"}.` : ""];
     this.warning.textContent = parts.join(" ");
     this.warning.hidden = !parts.some(Boolean);
   }

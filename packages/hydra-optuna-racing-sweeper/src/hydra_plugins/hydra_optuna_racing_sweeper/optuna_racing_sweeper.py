@@ -475,7 +475,9 @@ class Search:
         ends = {
             status: sum(run.status == status for run in runs) for status in ("pruned", "failed", "running")
         }
-        took = f"{len(runs)} runs" + "".join(f", {count} {status}" for status, count in ends.items() if count)
+        took = f"{len(runs)} run{'' if len(runs) == 1 else 's'}" + "".join(
+            f", {count} {status}" for status, count in ends.items() if count
+        )
 
         def words(trial: int) -> str:
             return f"trial {trial}: " + " ".join(f"{k}={v}" for k, v in params[trial].items())

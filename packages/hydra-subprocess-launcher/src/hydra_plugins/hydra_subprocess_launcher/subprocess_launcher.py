@@ -215,7 +215,9 @@ class SubprocessLauncher(Launcher):
             print(f"results     {sweep / 'results.csv'}", flush=True)
         if begin:
             process = self.in_background(begin, sweep)
-            print(f"started     {len(begin)} of {len(jobs)} jobs in the background, {self.n_jobs} at a time")
+            print(
+                f"started     {len(begin)} of {len(jobs)} job{'' if len(jobs) == 1 else 's'} in the background, {self.n_jobs} at a time"
+            )
             print(f"watch       tail -f {sweep / 'launcher.log'}\nstop        kill {process}")
         if any(row["status"] != "completed" for row in rows):
             print("collect     the same command again", flush=True)
@@ -295,7 +297,7 @@ class SubprocessLauncher(Launcher):
     def run_on(self, job: JobReturn, gpu: int | None, log: IO[str]) -> None:
         """Run a job on a GPU, or where its environment says."""
         folder, words, title = Path(str(job.working_dir)), " ".join(job.overrides or ()), job.task_name
-        say(f"{title}  {words}")
+        say(f"{title}  {words}; its output: {folder / 'job.log'}")
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
         note_job(job)

@@ -25,7 +25,7 @@ add_attention(writer, "attention/0", weights, source_tokens, target_tokens, step
 
 export function formatNumber(value, digits) {
   if (value === null || value === undefined) return "–";
-  return value.toFixed(digits).replace("-", "−");
+  return (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−"); // + 0: no "−0.00"
 }
 
 // shown = [{name, frame}, …], one or two.
@@ -47,7 +47,7 @@ function sentencePart(shown) {
 
 function spoken(frame, side) {
   const tokens = frame[side];
-  if (frame.plain?.[side]) return make("dd", {}, `${tokens.length} positions`);
+  if (frame.plain?.[side]) return make("dd", {}, `${tokens.length} position${tokens.length === 1 ? "" : "s"}`);
   const text = sentenceOf(tokens);
   const known = tokens.includes(UNKNOWN) ? text.split(UNKNOWN) : [text];
   const unknown = () => make("mark", { title: "a word that the model does not know" }, UNKNOWN);
