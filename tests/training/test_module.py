@@ -8,7 +8,7 @@ from functools import partial
 import lightning.pytorch as pl
 import pytest
 import torch
-from lightning.pytorch.callbacks import RichProgressBar
+from lightning.pytorch.callbacks import GradientAccumulationScheduler, RichProgressBar
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
@@ -213,9 +213,15 @@ def test_the_line_of_an_epoch_is_not_broken_by_a_narrow_bar():
     assert re.search(r"epoch .*tokens/s.* left", screen.getvalue())
 
 
-@pytest.mark.parametrize("options", [{}, {"accumulate_grad_batches": 2}, {"limit_train_batches": 1}])
-def test_the_line_of_the_first_epoch_of_a_small_corpus_has_its_loss(options, capsys):
-    trainer = pl.Trainer(**TRAINER, **options, max_epochs=2, callbacks=[EpochLines()], log_every_n_steps=20)
+@pytest.mark.parametrize(
+    ("options", "callbacks"),
+    [({}, []), ({"accumulate_grad_batches": 2}, []), ({"limit_train_batches": 1}, []),
+     ({}, [GradientAccumulationScheduler({1: 5})])],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:When using `Trainer.accumulate")
+def test_every_line_of_the_epochs_of_a_small_corpus_has_a_loss(options, callbacks, capsys):
+    callbacks = [EpochLines(), *callbacks]
+    trainer = pl.Trainer(**TRAINER, **options, max_epochs=2, callbacks=callbacks, log_every_n_steps=20)
     trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
     lines = [line for line in capsys.readouterr().out.split("\n") if line.startswith("epoch ")]
     assert [bool(re.search(r"  loss \d\.\d+", line)) for line in lines] == [True, True]

@@ -158,10 +158,12 @@ class TrainingSums(Callback):
 
         Values are logged once an epoch at least, as its line shows them.
         """
+        most = trainer.accumulate_grad_batches
         for each in callbacks_of(trainer):
             if isinstance(each, GradientAccumulationScheduler):  # it acts at the start of an epoch only
                 trainer.accumulate_grad_batches = each.get_accumulate_grad_batches(trainer.current_epoch)
-        steps = trainer.num_training_batches / trainer.accumulate_grad_batches
+                most = max(each.scheduling.values())
+        steps = trainer.num_training_batches / most
         trainer.log_every_n_steps = math.ceil(min(trainer.log_every_n_steps, steps))  # type: ignore[attr-defined]
         for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
             parameter.grad = None if gradient is None else gradient.to(parameter.device)
