@@ -16,8 +16,8 @@ def evaluate(
 ) -> None:
     """Score a model: ``seq2seq evaluate MODEL --source FILE --reference FILE``, or ``seq2seq evaluate RUN``
 
-    Without files it scores the test split of the run, with the options of the search that are given. Scores of greedy search and of beam search, BLEU with an interval, and by source
-    length and unknown words.
+    Without files it scores the test split of the run, with the options of the search that are given. Scores of greedy
+    search and of beam search, BLEU with an interval, and by source length and unknown words.
 
     Args:
         model: A run folder, a model folder, or the name of a bundled model.
