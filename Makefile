@@ -80,7 +80,7 @@ coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS as
 	$(SUITE) -m "not long" --cov --cov-report=term:skip-covered $(ARGS)
 
 .PHONY: mutants
-mutants: $(STAMP) ## break 110 places of the code, one at a time, and see that a test fails
+mutants: $(STAMP) ## break 120 places of the code, one at a time, and see that a test fails
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 .PHONY: can-browse

@@ -233,7 +233,9 @@ MUTANTS = {
     ],
     "evaluation/alignment.py": [
         ("(self.num_found_sure + self.num_found_possible) / total", "2 * self.num_found_sure / total"),
-        ("return sums / np.maximum(sizes, 1)", "return sums"),
+        ("/ np.maximum(targets.sum(axis=1, keepdims=True), 1)", ""),
+        ("range(first, last + 1)", "range(first, first + 1)"),
+        ("/ np.maximum(sources.sum(axis=0), 1)", ""),
     ],
     "evaluation/significance.py": [
         ("max(0.0, float(deviations.var()) - sum(", "max(0.0, float(deviations.var()) - 0 * sum("),
