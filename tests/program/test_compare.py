@@ -9,6 +9,7 @@ import pytest
 import yaml
 from scipy.stats import ttest_ind
 
+from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.evaluation.comparison import compared, comparison_table, find_runs, holm, settings_of
 
@@ -152,3 +153,14 @@ def test_mistakes_are_a_line(arguments, tmp_path, program):
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1, 1]
+
+
+def test_runs_without_a_test_split_are_pointed_to_their_validation_scores(tmp_path):
+    make_run(tmp_path / "a", 1, 0.9, texts=False)
+    (tmp_path / "a" / "metrics.json").write_text(
+        json.dumps({"val": {"greedy": {"bleu": 9.5}}, "finished": True})
+    )
+    (run,) = find_runs([tmp_path])[0]
+    with pytest.raises(InputError, match=r"--metric val/bleu$"):
+        run.score("test/greedy/bleu")
+    assert run.score("val/bleu") == 9.5

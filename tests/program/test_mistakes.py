@@ -43,7 +43,7 @@ TRAIN = {
     "missing value": (["data=tsv"], r"data\.(file|source_language)"),
     "missing file before its languages": (["data=tsv", "data.file=no.tsv"], r"no\.tsv.*no such file"),
     "missing file of two before their languages": (["data=parallel", "data.train.source=a.en", "data.train.target=no.fr"], r"no\.fr.*no such file"),
-    "languages": (["data=tsv", "data.file=pairs.json"], r"data\.source_language=en"),
+    "languages": (["data=tsv", "data.file=pairs.json"], r"data\.source_language=CODE"),
     "missing file": ([*PARALLEL, "data.train.source=no.en"], r"no\.en"),
     "folder for a file": ([*PARALLEL, "data.train.source=folder"], r"folder"),
     "unequal": ([*PARALLEL, "data.train.target=short.fr"], r"short\.fr.*(30|29)"),

@@ -1,6 +1,7 @@
 """Folders of the jobs of a sweep: those of the single commands, one for each job, whatever the overrides are."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,18 @@ def test_a_sweep_on_own_text_has_short_names_that_begin_with_what_differs():
         assert len(set(names)) == 3
         assert max(map(len, names)) < 60
         assert ["attention=dot" in name for name in names] == [False, True, False]
+
+
+def test_a_long_name_leaves_out_what_says_which_text_is_read():
+    text = [
+        "data=parallel",
+        "data.train.source=/x/mine.en",
+        "data.source_language=en",
+        "data.validation.fraction=0.1",
+    ]
+    name = run_name([*text, "data.batch_size=32", "trainer.max_epochs=1", "seed=1"], (), "baseline")
+    assert re.fullmatch(r"data\.batch_size=32,trainer\.max_epochs=1-\w{8},seed=1", name)
+    assert run_name(text[:2], (), "baseline").startswith("data=parallel,data.train.source=-x-mine.en-")
 
 
 @pytest.mark.parametrize("shared", ["logger=tensorboard,csv", "threads=1,2"])

@@ -54,9 +54,14 @@ class FinishedRun:
         """
         split = metric.partition("/")[0]
         if split in ("val", "test") and not self.metrics.get(split):
+            has_validation = split == "test" and self.metrics.get("val")
+            other = (
+                f"--metric val/{metric.rpartition('/')[2]}"
+                if has_validation
+                else "the folders of the runs to compare"
+            )
             raise InputError(
-                f"{self.folder} has no scores of {split}, so metric={metric} compares nothing: give the folders of "
-                "the runs to compare, or another --metric"
+                f"{self.folder} has no scores of {split}, so metric={metric} compares nothing: give {other}"
             )
         return metric_of(self.metrics, metric)
 

@@ -44,7 +44,7 @@ OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callb
 LEFT_OUT = {"scheduler": None, "threads": None, "init_from": None, "ckpt_path": None, "overwrite": False}
 """Keys that may be deleted, and what that means; `callbacks` and `logger`, too: none."""
 
-EXAMPLES = {"data.source_language": "en", "data.target_language": "de"}
+EXAMPLES = {f"data.{side}_language": "CODE" for side in ("source", "target")}
 """Values for messages."""
 
 PLACES = {
@@ -105,7 +105,7 @@ def frozen(config: Any) -> DictConfig:
 def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name: str) -> str:
     """Return the name of a run: its overrides by key, joined by commas, the seed last; ``default`` without any.
 
-    A name that is too long for a folder leaves out the files of the corpus, and is cut, but for its seed. Such a name, and
+    A long name leaves out the text that is read; one that is too long for a folder is cut, but for its seed. Such names, and
     one that has letters replaced that could make two values the same, end with a checksum of all of it.
 
     Args:
@@ -122,9 +122,9 @@ def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name:
     seed = _readable(named.pop("seed", ""))
     room = 140 - len(os.fsencode(seed))
     whole = ",".join(named[key] for key in sorted(named))
-    name, is_long = _readable(whole), len(os.fsencode(_readable(whole))) > room + 10
-    if is_long:
-        name = _readable(",".join(named[key] for key in sorted(named) if not re.fullmatch(TEXT, key)))
+    size, others = len(os.fsencode(_readable(whole))), [key for key in named if not re.fullmatch(TEXT, key)]
+    is_long = size > room + 10 or (size > LONG and len(others) < len(named))
+    name = _readable(",".join(named[key] for key in sorted(others if is_long else named)))
     if is_long or re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", whole):
         cut = os.fsencode(name)[: max(room, 0)].decode(errors="ignore")
         name = "-".join(filter(None, [cut, f"{zlib.crc32(whole.encode(errors='surrogateescape')):08x}"]))
@@ -155,8 +155,10 @@ def is_terminal() -> bool:
 
 UNSET = "_unset_"
 
-TEXT = r"data\.(file|(train|validation|test)\.(source|target))"
-"""Keys of the files of a corpus."""
+LONG = 80
+"""Bytes of a name from which on the text that is read is left out."""
+TEXT = r"data(\.(file|dataset|(train|validation|test)\.(source|target)|validation\.fraction|(source|target)_language))?"
+"""Keys that say which text is read."""
 
 _UTILS: Any = hydra.utils  # whose names depend on the version
 HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")
@@ -234,7 +236,8 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             if isinstance(path, str) and not is_address(path) and not Path(matching(path)[0]).exists():
                 raise InputError(f"{key}={path}: there is no such file")
         given = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
-        raise InputError(f"{', '.join(missing)}: needed, give {given}")
+        codes = ", a code such as en or de" if "CODE" in given else ""
+        raise InputError(f"{', '.join(missing)}: needed, give {given}{codes}")
     OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
     values = OmegaConf.to_container(config, resolve=True)
     assert isinstance(values, dict)

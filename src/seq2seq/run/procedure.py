@@ -377,6 +377,19 @@ def save_start(settings: Settings, data: "Prepared", folder: Path) -> None:
     write_tokenizers(folder / "tokenizers", data.save_tokenizers)
 
 
+def warn_of_slow_precision(trainer: "pl.Trainer") -> None:
+    """Warn of bfloat16 on a processor that has no instructions for it."""
+    import torch
+
+    processor = torch.cpu.get_capabilities()
+    is_slow = processor.get("architecture") == "x86_64" and not processor.get("avx512_bf16")
+    if is_slow and trainer.precision.startswith("bf16") and trainer.strategy.root_device.type == "cpu":
+        warn(
+            f"trainer.precision={trainer.precision}: this processor multiplies bfloat16 in software, some ten times as slowly as "
+            "trainer.precision=32-true"
+        )
+
+
 def fit(
     trainer: "pl.Trainer", module: "TranslationModule", data: "TranslationDataModule", settings: Settings,
     checkpoint: str | None,
@@ -391,6 +404,7 @@ def fit(
 
     from seq2seq.training.callbacks import fit as fit_or_stop
 
+    warn_of_slow_precision(trainer)
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     before = squares(module)
     try:
