@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
-from seq2seq.common.options import Count, File, Output, Precision
+from seq2seq.common.options import Count, File, Output, Precision, Sentence
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.errors import InputError
@@ -19,7 +19,7 @@ def export(
     source: File | None = None,
     target: File | None = None,
     beam_size: Count = 5,
-    sentence: str = "",
+    sentence: Sentence = "",
     trust_custom_code: bool = False,
     precision: Precision = "bf16",
     commit: str | None = None,

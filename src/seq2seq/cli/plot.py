@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from seq2seq.cli.translate import as_typed
-from seq2seq.common.options import Output
+from seq2seq.common.options import Output, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.errors import InputError
@@ -15,7 +15,7 @@ PICTURE = Path("attention.png")
 
 def plot(
     model: Annotated[str | Path, "MODEL", model_path],
-    sentences: Annotated[Sequence[str], "SENTENCE"] = (),
+    sentences: Sequence[Sentence] = (),
     *,
     steps: Annotated[str, "NAME"] | None = None,
     target: str | None = None,

@@ -4,9 +4,8 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
 
-from seq2seq.common.options import Count, Model, Output
+from seq2seq.common.options import Count, Model, Output, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import model_name
 from seq2seq.errors import InputError
@@ -16,7 +15,7 @@ PAGE = Path("attention.html")
 
 def show(
     model: Model,
-    sentence: Annotated[str, "SENTENCE"],
+    sentence: Sentence,
     *,
     target: str | None = None,
     beam_size: Count = 5,
