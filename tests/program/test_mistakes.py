@@ -321,7 +321,7 @@ PYTHON = {
     "~decoding": "decoding",
     "~nothing": "nothing",
     "+data.nothing=1": r"data\.nothing",
-    "trainer.accelerator=gpu": "device=gpu",
+    "trainer.accelerator=gpu": r"trainer\.accelerator=gpu.*trainer\.accelerator=cpu",
     "trainer.max_time=soon": "soon",
     "trainer.precision=bf16-true": r"trainer\.precision=bf16-true.*bf16-mixed",
     "+callbacks.more._target_=lightning.pytorch.callbacks.WeightAveraging": "trainer: ",

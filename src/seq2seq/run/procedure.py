@@ -87,7 +87,7 @@ def run(settings: Settings) -> float | None:
     with no_empty_folder(folder), lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
-            check_early(settings.config)
+            check_early(settings)
             announce("loading PyTorch and Lightning")
             settings = complete(settings)
         if earlier and (metrics := earlier.scores(settings.config)):
