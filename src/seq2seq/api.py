@@ -312,7 +312,9 @@ class Run:
         """Write the model of a finished run with a model card, see `seq2seq.export.card.save_pretrained`."""
         from seq2seq.export.card import save_pretrained
 
-        return save_pretrained(self.folder, folder, precision=precision)
+        return save_pretrained(
+            self.folder, folder, precision=precision, trust_custom_code=self.trust_custom_code
+        )
 
     def push_to_hub(self, repo_id: str, *, precision: str = "bf16", **options: Any) -> str:
         """Upload the model to the Hugging Face Hub; return the address of the commit.

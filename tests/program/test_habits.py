@@ -78,7 +78,11 @@ METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shor
 
 @pytest.mark.parametrize("part", OWN)
 def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, program, part):
-    program(*TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0)
+    trained = program(
+        *TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0
+    )
+    (line,) = (line for line in trained.text.splitlines() if line.startswith("translate "))
+    assert " --trust-custom-code " in line
     run = here / "runs/baseline/debug_fast"
     assert 0 <= finished(here)["test"]["beam"]["shorter"] <= 100
     assert finished(here)["val"]["greedy"]["cer"] > 0
@@ -89,9 +93,15 @@ def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, progr
     command = [str(run), "--source", "text.en", "--beam-size", "3"]
     refused = program(*command, command="translate", cwd=here)
     assert refused.status == 2
-    assert "trust" in refused.text
+    assert "--trust-custom-code" in refused.text
     found = program(*command, "--trust-custom-code", command="translate", cwd=here, check=0)
     assert found.text.strip()
+    page = program(str(run), "--trust-custom-code", "-o", "p.html", command="export page", cwd=here, check=2)
+    assert OWN[part][0].rpartition(".")[2] in page.text
+    assert "--trust-custom-code" not in page.text
+    program(str(run), "I see it.", "--trust-custom-code", command="show", cwd=here, check=0)
+    program(str(run), "--trust-custom-code", "-o", "own", command="export model", cwd=here, check=0)
+    assert "--trust-custom-code" in (here / "own/README.md").read_text()
     pytest.importorskip("onnx")
     program(str(run), "--trust-custom-code", "-o", "graphs", command="export onnx", cwd=here, check=0)
     assert len(list((here / "graphs").glob("*.onnx"))) == 2

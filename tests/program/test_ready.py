@@ -480,6 +480,21 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
 
 
+def test_an_answer_with_attention_is_as_its_schema_says():
+    pytest.importorskip("fastapi")
+    from starlette.testclient import TestClient
+
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.serving.server import make_app
+
+    with TestClient(make_app(Translator.load("grammar-en-fr"), {}, "")) as client:
+        (found,) = client.post("/translate", json={"text": "I see it.", "weights": True}).json()[
+            "translations"
+        ]
+    assert len(found["attention"]) == len(found["target_tokens"]) > 1
+    assert {len(row) for row in found["attention"]} == {len(found["source_tokens"])}
+
+
 def test_a_server_refuses_wrong_options(tmp_path, program):
     pytest.importorskip("fastapi")
     for wrong in ("--device=none", "--port=80", "--batch-size=0", "--timeout=0"):

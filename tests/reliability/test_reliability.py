@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.decoding import scoring
 from seq2seq.run.messages import exit_on_error
 from tests.conftest import TINY
 
@@ -219,11 +220,25 @@ def test_a_signal_before_the_first_and_after_the_last_step_ends_with_its_status(
     run = [*RUN, "name=run", "+callbacks.kill._target_=kill.Kill"]
     done = program(*run, cwd=tmp_path, KILL_AT=moment, NUMBER=str(int(number)))
     assert done.status == status, done.text
+    assert "the same command continues" in done.text
     assert "Traceback" not in done.text
     assert not (tmp_path / "runs/baseline/run/metrics.json").exists()
     if moment == "on_train_end 24":
         program(*run, cwd=tmp_path, check=0)
         assert_same_result(whole[0], tmp_path / "runs/baseline/run")
+
+
+def test_ctrl_c_while_a_run_is_scored_says_that_the_same_command_continues(program, tmp_path):
+    def scored(*arguments, **options):
+        raise KeyboardInterrupt
+
+    def stops():
+        scoring.score_searches = scored
+
+    run = [*TINY, "trainer.max_epochs=1"]
+    done = program(*run, cwd=tmp_path, prepare=stops, check=130)
+    assert "the same command continues" in done.text
+    assert "test" in program(*run, cwd=tmp_path, check=0).text
 
 
 def raises():

@@ -18,7 +18,7 @@ def data_report(overrides: Annotated[Sequence[str], "KEY=VALUE"] = ()) -> None:
     """
     with composed(overrides) as composition:
         settings = settings_of(composition, overrides, composition.hydra.run.dir)
-    check_early(settings.config)
+    check_early(settings)
     announce("loading PyTorch")
     from seq2seq.data.report import corpus_report
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from seq2seq.api import Run
 from seq2seq.cli.show import open_page
-from seq2seq.common.options import Model, Output
+from seq2seq.common.options import Model, Output, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.export.card import examples
 
@@ -14,7 +14,7 @@ PAGE = Path("demo.html")
 def demo(
     model: Model = "help-en-de",
     *,
-    sentence: list[str] | None = None,
+    sentence: list[Sentence] | None = None,
     output: Output = PAGE,
     no_open: bool = False,
 ) -> None:

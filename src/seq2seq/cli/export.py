@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
-from seq2seq.common.options import Count, File, Output, Precision
+from seq2seq.common.options import Count, File, Output, Precision, Sentence
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.errors import InputError
@@ -19,7 +19,7 @@ def export(
     source: File | None = None,
     target: File | None = None,
     beam_size: Count = 5,
-    sentence: str = "",
+    sentence: Sentence = "",
     trust_custom_code: bool = False,
     precision: Precision = "bf16",
     commit: str | None = None,
@@ -39,7 +39,7 @@ def export(
         target: attention: translations of --source, to be forced.
         beam_size: attention: hypotheses.
         sentence: page: what it translates when it is opened.
-        trust_custom_code: onnx: import classes that the model folder names.
+        trust_custom_code: Import classes that the model folder names.
         precision: model: of the weights.
         commit: model: of the program that trained it; without it what the run says.
     """
@@ -57,19 +57,25 @@ def export(
     elif what == "model":
         from seq2seq.export.card import save_pretrained
 
-        print(save_pretrained(folder, output, precision=precision, commit=commit))
+        print(
+            save_pretrained(
+                folder, output, precision=precision, commit=commit, trust_custom_code=trust_custom_code
+            )
+        )
     else:
         if what == "page":
             from seq2seq.export.translating_page import export_page
 
             content = export_page(folder, sentence)
         else:
-            content = _attention_page(folder, source, target, beam_size)
+            content = _attention_page(folder, source, target, beam_size, trusts=trust_custom_code)
         output.write_text(content, encoding="utf-8")
         print(f"{output}   {len(content) / 1e6:.1f} MB")
 
 
-def _attention_page(model: Path, source: str | Path | None, target: str | Path | None, beam_size: int) -> str:
+def _attention_page(
+    model: Path, source: str | Path | None, target: str | Path | None, beam_size: int, *, trusts: bool
+) -> str:
     from tensorboard_attention import export_html
 
     try:
@@ -81,7 +87,7 @@ def _attention_page(model: Path, source: str | Path | None, target: str | Path |
 
         pairs = read_pairs(source, target)
         with TemporaryDirectory() as folder:
-            record(Path(folder), model, pairs, step=0, beam_size=beam_size)
+            record(Path(folder), model, pairs, step=0, beam_size=beam_size, trust_custom_code=trusts)
             return export_html(folder, name=model_name(model), has_steps=False)
     except InputError:
         raise

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from seq2seq.cli.translate import as_typed
-from seq2seq.common.options import Output
+from seq2seq.common.options import Output, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.errors import InputError
@@ -15,12 +15,13 @@ PICTURE = Path("attention.png")
 
 def plot(
     model: Annotated[str | Path, "MODEL", model_path],
-    sentences: Annotated[Sequence[str], "SENTENCE"] = (),
+    sentences: Sequence[Sentence] = (),
     *,
     steps: Annotated[str, "NAME"] | None = None,
     target: str | None = None,
     effect: bool = False,
     output: Output = PICTURE,
+    trust_custom_code: bool = False,
 ) -> None:
     """Draw attention: ``seq2seq plot MODEL "…" -o picture.png``
 
@@ -36,6 +37,7 @@ def plot(
         target: The target for forced decoding.
         effect: Draw the effect of leaving tokens out, too.
         output: File to write.
+        trust_custom_code: Import classes that the model folder names.
     """
     if (not sentences) == (steps is None):
         raise InputError("give a sentence, or --steps NAME for a .gif of a training")
@@ -47,7 +49,7 @@ def plot(
     if steps is not None:
         _plot_steps(Path(model), steps, output)
     else:
-        _plot_sentences(Path(model), sentences, target, output, with_effect=effect)
+        _plot_sentences(Path(model), sentences, target, output, with_effect=effect, trusts=trust_custom_code)
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
@@ -63,7 +65,13 @@ def _plot_steps(run: Path, name: str, output: Path) -> None:
 
 
 def _plot_sentences(
-    model: Path, sentences: Sequence[str], target: str | None, output: Path, *, with_effect: bool
+    model: Path,
+    sentences: Sequence[str],
+    target: str | None,
+    output: Path,
+    *,
+    with_effect: bool,
+    trusts: bool,
 ) -> None:
     config_of(model)
     from seq2seq.data.words import clean
@@ -84,11 +92,11 @@ def _plot_sentences(
     from seq2seq.models.folder import load_attending
     from seq2seq.visualization.heatmap import Panel, save_heatmap
 
-    saved = load_attending(model)
+    saved = load_attending(model, trust_custom_code=trusts)
     if target is None:
         found = Translator(saved).translate(sentences)
     else:
-        found = force_pairs(model, [SentencePair(sentences[0], target)])
+        found = force_pairs(model, [SentencePair(sentences[0], target)], trust_custom_code=trusts)
     name = model_name(model)
     panels = list[Panel]()
     for sentence, each in zip(sentences, found, strict=True):

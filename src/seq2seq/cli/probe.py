@@ -18,6 +18,7 @@ def probe(
     function_words: File | None = None,
     seed: int = 1,
     json: bool = False,
+    trust_custom_code: bool = False,
 ) -> None:
     """Test whether predictions depend on attention: ``seq2seq probe RUN``
 
@@ -33,6 +34,7 @@ def probe(
         function_words: Function words, one per line, counted separately.
         seed: Of random choices.
         json: Print the numbers as JSON.
+        trust_custom_code: Import classes that the model folder names.
     """
     if seed < 0:
         raise InputError("--seed is 0 or more")
@@ -53,7 +55,7 @@ def probe(
     from seq2seq.evaluation.faithfulness import faithfulness, faithfulness_table
     from seq2seq.models.folder import load_attending
 
-    saved, cpu = load_attending(model), torch.device("cpu")
+    saved, cpu = load_attending(model, trust_custom_code=trust_custom_code), torch.device("cpu")
     announce(f"probing {counted(len(chosen), 'sentence')}")
     probed = probe(saved, chosen, seed=seed, device=cpu)
     found = faithfulness(probed, is_function)

@@ -20,6 +20,7 @@ def record_attention(
     logdir: Annotated[Path, "FOLDER"],
     step: int = 0,
     beam_size: Count = 5,
+    trust_custom_code: bool = False,
 ) -> None:
     """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --source FILE --logdir DIR``
 
@@ -33,8 +34,12 @@ def record_attention(
         logdir: Folder of the event file.
         step: The step of the records.
         beam_size: Hypotheses; 1: greedy alone.
+        trust_custom_code: Import classes that the model folder names.
     """
-    number = record(logdir, Path(model), read_pairs(source, target), step=step, beam_size=beam_size)
+    pairs = read_pairs(source, target)
+    number = record(
+        logdir, Path(model), pairs, step=step, beam_size=beam_size, trust_custom_code=trust_custom_code
+    )
     print(f"{counted(number, 'sentence')}   tensorboard --logdir {logdir}")
 
 
@@ -45,7 +50,15 @@ def read_pairs(source: str | Path, target: str | Path | None) -> list[SentencePa
     return [SentencePair(line, "") for line in read_lines(source)]
 
 
-def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: int, beam_size: int) -> int:
+def record(
+    logdir: Path,
+    model: Path,
+    pairs: Sequence[SentencePair],
+    *,
+    step: int,
+    beam_size: int,
+    trust_custom_code: bool = False,
+) -> int:
     """Record the attention of each sentence that is not blank; return their number.
 
     Raises:
@@ -66,10 +79,10 @@ def record(logdir: Path, model: Path, pairs: Sequence[SentencePair], *, step: in
     from tensorboard_attention import MAX_WEIGHTS, add_attention
 
     announce(f"translating {counted(len(pairs), 'sentence')}")
-    translator = Translator(load_attending(model))
+    translator = Translator(load_attending(model, trust_custom_code=trust_custom_code))
     sources = [pair.source for pair in pairs]
     found = {
-        "forced": [[each] for each in force_pairs(model, pairs)],
+        "forced": [[each] for each in force_pairs(model, pairs, trust_custom_code=trust_custom_code)],
         "greedy": translator.translate_n_best(sources, search=GREEDY),
     }
     if beam_size > 1:

@@ -33,6 +33,7 @@ def serve(
     max_texts: Count = 64,
     max_characters: Count = 2000,
     max_requests: Count = 256,
+    trust_custom_code: bool = False,
 ) -> None:
     """Serve a model over HTTP: ``seq2seq serve MODEL --port 8000``
 
@@ -54,6 +55,7 @@ def serve(
         max_texts: Maximum sentences of a request.
         max_characters: Maximum characters of a sentence.
         max_requests: Maximum translation requests at the same time.
+        trust_custom_code: Import classes that the model folder names.
     """
     if not timeout > 0:
         raise InputError(f"--timeout {timeout:g}: a number above 0 is needed")
@@ -70,5 +72,7 @@ def serve(
             f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
         ) from error
     limits = Limits(max_texts, max_characters, max_requests, timeout)
-    app = program.application(Path(model), device, limits, batch_size=batch_size, to=to)
+    app = program.application(
+        Path(model), device, limits, batch_size=batch_size, to=to, trust_custom_code=trust_custom_code
+    )
     program.serve(app, host, port)

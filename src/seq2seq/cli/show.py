@@ -4,9 +4,8 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
 
-from seq2seq.common.options import Count, Model, Output
+from seq2seq.common.options import Count, Model, Output, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import model_name
 from seq2seq.errors import InputError
@@ -16,12 +15,13 @@ PAGE = Path("attention.html")
 
 def show(
     model: Model,
-    sentence: Annotated[str, "SENTENCE"],
+    sentence: Sentence,
     *,
     target: str | None = None,
     beam_size: Count = 5,
     output: Output = PAGE,
     no_open: bool = False,
+    trust_custom_code: bool = False,
 ) -> None:
     """Show the attention of a translation: ``seq2seq show MODEL "The red cat sees it."``
 
@@ -36,6 +36,7 @@ def show(
         beam_size: Hypotheses; 1: greedy.
         output: Page to write.
         no_open: Write the page and do not open it.
+        trust_custom_code: Import classes that the model folder names.
     """
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
@@ -53,12 +54,12 @@ def show(
         raise InputError("--target is blank: give a translation of the sentence, or leave it out")
     if output == PAGE:
         announce_replaced(output)
-    saved = load_attending(model)
+    saved = load_attending(model, trust_custom_code=trust_custom_code)
     if target is None:
         search = search_from_options(beam_size=beam_size, length_penalty="average")
         (found,) = Translator(saved).translate([sentence], search=search)
     else:
-        (found,) = force_pairs(model, [SentencePair(sentence, target)])
+        (found,) = force_pairs(model, [SentencePair(sentence, target)], trust_custom_code=trust_custom_code)
     weights = found.weights if found.heads is None else found.heads
     shown = show(
         weights, found.source_tokens, found.target_tokens, score=found.score,

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.common.counted import counted
-from seq2seq.common.options import Count, File, Model, Output
+from seq2seq.common.options import Count, File, Model, Output, Sentence
 from seq2seq.common.progress import warn
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def translate(
     model: Model,
-    sentences: Annotated[Sequence[str], "SENTENCE"] = (),
+    sentences: Sequence[Sentence] = (),
     *,
     source: File | None = None,
     output: Output | None = None,

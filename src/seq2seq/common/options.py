@@ -3,6 +3,7 @@
 What reads the text refuses wrong values, before PyTorch is loaded.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -28,6 +29,15 @@ def input_file(text: str) -> Path:
     return Path(text)
 
 
+def sentence(text: str) -> str:
+    """Return a sentence, which is not the name of a file."""
+    if os.path.isfile(text):
+        raise InputError(
+            f"{text} is a file, not a sentence: give one of its lines, or seq2seq translate MODEL --source {text}"
+        )
+    return text
+
+
 def output_file(text: str) -> Path:
     """Return the path of a file or folder to write, whose folder exists."""
     if not Path(text).parent.is_dir():
@@ -51,6 +61,9 @@ Model = Annotated[str | Path, "MODEL", model]
 
 File = Annotated[str | Path, "FILE", input_file]
 """A file that is read."""
+
+Sentence = Annotated[str, "SENTENCE", sentence]
+"""A source sentence."""
 
 Output = Annotated[Path, "FILE", output_file]
 """A file or folder that is written."""

@@ -6,7 +6,10 @@ version 1.4 on, Hydra builds objects by a list of packages: those of the program
 names. It refuses what runs text as code or starts programs (``eval``, ``os.system``) in every package.
 """
 
+import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from seq2seq.errors import InputError
@@ -16,6 +19,9 @@ PARTS = "seq2seq.attention", "seq2seq.data.tokenizers", "seq2seq.models"
 
 PROGRAM = "seq2seq", "lightning", "torch"
 """Packages whose classes the configuration may always name."""
+
+MAX_BYTES = 64 * 2**20
+"""Of a file of a model folder that is read for the classes that it names."""
 
 
 def is_within(target: object, packages: Iterable[str]) -> bool:
@@ -31,19 +37,34 @@ def require_trusted(target: object, where: str, *, trust_custom_code: bool) -> N
     """
     if not trust_custom_code and not is_within(target, PARTS):
         raise InputError(
-            f"{where} names {target!s:.100}, which is not part of this program: load it with "
-            "trust_custom_code=True if you trust where it is from"
+            f"{where} names {target!s:.100}, which is not part of this program: give --trust-custom-code "
+            "(in Python trust_custom_code=True) if you trust where it is from"
         )
+
+
+def own_classes(folder: Path) -> list[str]:
+    """Return the classes that a model folder names and that are not part of this program; nothing is imported.
+
+    Files that cannot be read name none.
+    """
+    names: list[str] = []
+    for file in (folder / name for name in ("config.json", "source.json", "target.json")):
+        with suppress(OSError, ValueError, AttributeError, RecursionError):
+            if file.is_file() and file.stat().st_size <= MAX_BYTES:
+                found = json.loads(file.read_text(encoding="utf-8"))
+                names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
+    return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]
 
 
 def packages_of(node: Any) -> list[str]:
     """Return the packages that objects of a configuration may come from, as patterns of Hydra's whitelist."""
-
-    def named(node: Any) -> Iterable[str]:
-        if isinstance(node, Mapping):
-            yield from [str(node["_target_"])] if "_target_" in node else []
-            yield from (target for value in node.values() for target in named(value))
-        elif isinstance(node, list | tuple):
-            yield from (target for value in node for target in named(value))
-
     return sorted({f"{target.partition('.')[0]}.*" for target in (*named(node), *(f"{p}." for p in PROGRAM))})
+
+
+def named(node: Any) -> Iterable[str]:
+    """Yield the classes that a configuration names."""
+    if isinstance(node, Mapping):
+        yield from [str(node["_target_"])] if "_target_" in node else []
+        yield from (target for value in node.values() for target in named(value))
+    elif isinstance(node, list | tuple):
+        yield from (target for value in node for target in named(value))

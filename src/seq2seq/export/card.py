@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
 
 CORPORA = {
@@ -39,7 +40,7 @@ CARD = """\
 {source} → {target}: {encoder} and {decoder} with {attention}, {parameters:,} parameters, stored as {precision} ({size:.1f} MB).
 
 ```sh
-echo "{example}" | seq2seq translate {name}
+echo "{example}" | seq2seq translate {name}{trust}
 ```
 
 ## Data and license
@@ -67,7 +68,12 @@ Of the weights in this folder, on the {num_sentences:,} pairs of the {split} spl
 
 
 def save_pretrained(
-    run: str | Path, folder: str | Path, *, precision: str = "bf16", commit: str | None = None
+    run: str | Path,
+    folder: str | Path,
+    *,
+    precision: str = "bf16",
+    commit: str | None = None,
+    trust_custom_code: bool = False,
 ) -> Path:
     """Write the model of a finished run as a model folder with a card, README.md.
 
@@ -79,6 +85,7 @@ def save_pretrained(
         folder: To write; an older one is replaced.
         precision: Of the weights: ``fp32``, ``bf16`` or ``int8``.
         commit: Of the program that trained the model; None: what the run says.
+        trust_custom_code: Import the classes that the model names and that are not this program's.
 
     Raises:
         InputError: The run is not finished, or its model needs classes from elsewhere.
@@ -96,14 +103,16 @@ def save_pretrained(
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
     pairs = read_parallel(*(run / "predictions" / f"{split}.{side}.txt" for side in ("source", "reference")))
-    save_model_folder(folder, load_model_folder(run), precision=precision)
+    save_model_folder(
+        folder, load_model_folder(run, trust_custom_code=trust_custom_code), precision=precision
+    )
     decoding = config["decoding"]
     search = search_from_options(
         beam_size=decoding["beam_size"],
         length_penalty=decoding["length_penalty"],
         length_penalty_alpha=decoding.get("length_penalty_alpha", decoding.get("alpha", 0.6)),
     )
-    scored = score_searches(Translator.load(folder), pairs, search)
+    scored = score_searches(Translator.load(folder, trust_custom_code=trust_custom_code), pairs, search)
     texts = list(scored.values())[-1].texts
     right = [pair.source for pair, text in zip(pairs, texts, strict=True) if text == pair.target]
     overrides = run / ".hydra" / "overrides.yaml"
@@ -176,6 +185,7 @@ def model_card(
     )
     text = CARD.format(
         name=folder.name,
+        trust=" --trust-custom-code" if own_classes(folder) else "",
         source=languages[0],
         target=languages[1],
         attention="no attention" if score is None else f"`{score['_target_'].rpartition('.')[2]}`",

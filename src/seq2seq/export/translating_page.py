@@ -20,6 +20,8 @@ from sentencepiece import sentencepiece_model_pb2
 from torch import Tensor
 
 from seq2seq.attention import Attention
+from seq2seq.common.shipped import config_of
+from seq2seq.common.trust import own_classes
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.languages import base_language, has_dotless_i
 from seq2seq.data.tokenizers import (
@@ -99,6 +101,9 @@ def static_file(name: str) -> str:
 
 def page_model(folder: str | Path) -> dict[str, Any]:
     """Return the model of a folder as a page holds it; errors are those of `export_page`."""
+    if own := own_classes(config_of(folder).parent):
+        names = ", ".join(name.rpartition(".")[2] for name in own)
+        raise InputError(f"a page computes classes of this program only, not {names}")
     saved = load_model_folder(folder)
     if saved.target_tokenizer.language == "mul":
         raise InputError("a page translates into one language, and this model into several")

@@ -14,7 +14,7 @@ from seq2seq.common.files import is_address, matching
 from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, objects
+from seq2seq.run.config import CONF, Settings, objects
 from seq2seq.run.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
@@ -51,13 +51,14 @@ FEW = 16_000_000
 """Bytes of text that are read before PyTorch is loaded; more is read once."""
 
 
-def check_early(config: DictConfig) -> None:
+def check_early(settings: Settings) -> None:
     """Refuse what is wrong for sure; the rest is found when the objects are built.
 
     Raises:
         InputError: A part is missing, a number is outside its range, there is no such metric, device or file, or text
             cannot be read.
     """
+    config = settings.config
     for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
         _require(config, key)
     values = OmegaConf.to_container(config)
@@ -69,7 +70,8 @@ def check_early(config: DictConfig) -> None:
         raise InputError(f"overwrite={config.overwrite}: expected true or false")
     kind = values["trainer"].get("accelerator")
     if isinstance(kind, str) and is_missing(kind):
-        raise InputError(f"device={kind}: this machine has no such device; choose device=cpu or device=auto")
+        key = "trainer.accelerator" if "trainer.accelerator" in settings.given else "device"
+        raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
     if config.init_from is not None:
         try:
             config_of(config.init_from)

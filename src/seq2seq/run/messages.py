@@ -87,12 +87,12 @@ class Reported(SystemExit):
 
 def exit_with(error: BaseException) -> NoReturn:
     """Print what is wrong, and exit."""
-    if is_interrupted(error):
-        raise Reported(130)
-    message = message_of(error)
     if isinstance(error, TrainingInterrupted):
         print(error, file=sys.stderr)
         raise Reported(128 + error.signal_number)
+    if is_interrupted(error):
+        raise Reported(130)
+    message = message_of(error)
     if message is not None:
         print(f"error: {message}", file=sys.stderr)
         raise Reported(1 if isinstance(error, TrainingFailed) else 2)

@@ -7,6 +7,7 @@ TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and
 
 import math
 import os
+import signal
 import threading
 import time
 import traceback
@@ -87,7 +88,7 @@ def run(settings: Settings) -> float | None:
     with no_empty_folder(folder), lock(folder) if writes else nullcontext():
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
-            check_early(settings.config)
+            check_early(settings)
             announce("loading PyTorch and Lightning")
             settings = complete(settings)
         if earlier and (metrics := earlier.scores(settings.config)):
@@ -115,7 +116,7 @@ def run(settings: Settings) -> float | None:
             fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
                 return None
-            with trained_by(settings.config):
+            with trained_by(settings.config), going_on_after_interrupt():
                 exported = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
             metrics |= facts(module, trainer, started)
@@ -460,6 +461,21 @@ def trained_by(config: DictConfig) -> Iterator[None]:
         raise TrainingFailed(
             f"the model that was trained computes NaN or infinity; the checkpoints before are kept: lower optimizer.lr{other}"
         ) from error
+
+
+@contextmanager
+def going_on_after_interrupt() -> Iterator[None]:
+    """Say after Ctrl-C that the training is done, and what goes on from its last checkpoint.
+
+    Raises:
+        TrainingInterrupted: After Ctrl-C.
+    """
+    from seq2seq.training.callbacks import interrupted
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise interrupted(signal.SIGINT, "after the training; ") from error
 
 
 def check_trained(

@@ -20,6 +20,7 @@ from omegaconf import OmegaConf
 from seq2seq import __version__
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
+from seq2seq.common.trust import own_classes
 from seq2seq.data.text import examples_of_run
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import relative_to_cwd
@@ -82,6 +83,7 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
     ended = ", when trainer.max_time ended it: a longer one goes on" if metrics.get("out_of_time") else ""
     example = next(iter(examples_of_run(run_dir)), "A sentence.")
+    trust = " --trust-custom-code" if own_classes(run_dir / "model") else ""
     has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
     look = f"{_program('tensorboard')} --logdir {quoted(str(run_dir.parent))}"
     if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
@@ -92,7 +94,7 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
         f"time        {minutes}:{seconds:02d}{ended}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
-        f"translate   {_program('seq2seq')} translate {quoted(str(run_dir))} {quoted(example)}",
+        f"translate   {_program('seq2seq')} translate {quoted(str(run_dir))}{trust} {quoted(example)}",
     ]
     return "\n".join(lines)
 

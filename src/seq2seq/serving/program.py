@@ -19,14 +19,20 @@ GRACE = 8
 
 
 def application(
-    model: Path, device: str, limits: Limits, *, batch_size: int, to: str | None = None
+    model: Path,
+    device: str,
+    limits: Limits,
+    *,
+    batch_size: int,
+    to: str | None = None,
+    trust_custom_code: bool = False,
 ) -> FastAPI:
     """Return the application that serves a model.
 
     Raises:
         InputError: There is no such model, device or language.
     """
-    translator = Translator.load(model, device=device, to=to)
+    translator = Translator.load(model, device=device, to=to, trust_custom_code=trust_custom_code)
     if translator.target_language == "mul":
         raise InputError("this model translates into several languages: choose one with --to")
     try:

@@ -212,9 +212,8 @@ def answer_of(translations: list[Translation], *, weights: bool) -> Answer:
     if len(translations) > 1:
         answer.alternatives = [Alternative(text=each.text, score=each.score) for each in translations[1:]]
     if weights:
-        whole = best.as_dict()
-        answer.source_tokens, answer.target_tokens = whole["source_tokens"], whole["target_tokens"]
-        answer.attention = whole["attention"]
+        answer.source_tokens, answer.target_tokens = list(best.source_tokens), list(best.target_tokens)
+        answer.attention = best.as_dict()["attention"]
     return answer
 
 
