@@ -267,7 +267,7 @@ def page() -> str:
         claim, kept = yaml.safe_load(path.read_text(encoding="utf-8")), RESULTS / f"{path.stem}.json"
         says = f"{claim['says']} ({claim['source']})"
         if not kept.is_file():
-            others.append(f"| {says} | `{path.stem}` |")
+            others.append(f"| {claim['says']} | `{path.stem}` |")
             continue
         each = json.loads(kept.read_text(encoding="utf-8"))
         draw(each, claim, RESULTS / f"{path.stem}.png")
@@ -292,9 +292,8 @@ def page() -> str:
             "",
         ]
     if others:
-        lead = "These claims have" if rows else "No claim has"
-        others = ["## Not run", "", f"{lead} {'not ' if rows else ''}been run with this version, so this page has no verdict on "
-                  "them. The command above runs one.", "", "| claim | NAME |", "| --- | --- |", *others, ""]  # fmt: skip
+        others = ["## Not run", "", "Claims without a verdict of this version, whose sources are in their files:", "",
+                  "| claim | NAME |", "| --- | --- |", *others, ""]  # fmt: skip
     return "\n".join([head.strip(), "", *rows, *parts, *others]).rstrip() + "\n"
 
 
