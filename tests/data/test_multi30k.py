@@ -22,6 +22,16 @@ def test_another_name_of_a_test_set_is_refused():
         Multi30k(test_set="flickr_2019", source_language="en", target_language="de")
 
 
+def test_a_folder_for_files_that_cannot_be_fetched_is_not_left_behind(tmp_path):
+    root = tmp_path / "no" / "where"
+    corpus = Multi30k(
+        root=str(root), address="http://127.0.0.1:9", source_language="en", target_language="de"
+    )
+    with pytest.raises(InputError, match=f"data.root={root}"):
+        corpus.prepare_data()
+    assert not any(tmp_path.iterdir())
+
+
 def test_real_files_are_the_published_ones(real_data):
     corpus = Multi30k(
         root=str(real_data / "multi30k"), test_set="flickr_2018", source_language="en", target_language="fr"

@@ -151,6 +151,18 @@ def test_a_run_becomes_a_smaller_model_folder_with_a_card(precision, share, tiny
         assert (states[0][name] - tensor).abs().max() <= 0.01 * tensor.abs().max() + 1e-7, name
 
 
+def test_an_export_says_what_it_replaces_and_keeps_files_that_are_not_its_own(tiny_run, tmp_path, program):
+    line = ["export", "model", tiny_run, "-o", "small"]
+    assert "replaced" not in program(*line, script=COMMAND, cwd=tmp_path, check=0).text
+    assert "small: replaced" in program(*line, script=COMMAND, cwd=tmp_path, check=0).text
+    (tmp_path / "small" / "thesis.txt").write_text("the user's")
+    assert "thesis.txt" in program(*line, script=COMMAND, cwd=tmp_path, check=2).text
+    assert (tmp_path / "small" / "thesis.txt").read_text() == "the user's"
+    (tmp_path / "p.html").write_text("old")
+    page = program("export", "page", "grammar-en-fr", "-o", "p.html", script=COMMAND, cwd=tmp_path, check=0)
+    assert "p.html: replaced" in page.text
+
+
 def test_a_damaged_int8_folder_is_one_line(tiny_run, tmp_path, program):
     from safetensors.torch import load_file, save_file
 

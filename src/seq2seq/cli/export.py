@@ -1,6 +1,7 @@
 """The command that writes a model, or its attention, for other programs."""
 
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
@@ -46,6 +47,9 @@ def export(
     folder = Path(model)
     if what != "attention" or source is not None:
         config_of(folder)
+    if what in ("onnx", "model") and output.is_file():
+        raise InputError(f"-o {output} is a file: give a folder")
+    is_there = (output / "encoder.onnx" if what == "onnx" else output).exists()
     announce(f"exporting: {what}")
     if what == "onnx":
         # before PyTorch is loaded: it warns of packed sequences, whatever the result, which is compared below
@@ -71,6 +75,8 @@ def export(
             content = _attention_page(folder, source, target, beam_size, trusts=trust_custom_code)
         output.write_text(content, encoding="utf-8")
         print(f"{output}   {len(content) / 1e6:.1f} MB")
+    if is_there:
+        print(f"{output}: replaced", file=sys.stderr)
 
 
 def _attention_page(

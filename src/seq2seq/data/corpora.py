@@ -1,6 +1,7 @@
 """Corpora: text files, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in corpus."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -280,13 +281,19 @@ class Multi30k(TranslationDataModule):
                 continue
             if not self.download:
                 raise InputError(f"{self.root} lacks {path.name}: set data.root, or data.download=true")
+            new = [each for each in (self.root, *self.root.parents) if not each.exists()]
             try:
                 self.registry.fetch(path.name, progressbar=True)
             except (OSError, ValueError) as error:
+                found = f"there is no folder data.root={self.root}, and " if new else ""
                 raise InputError(
-                    f"{path.name} cannot be fetched ({type(error).__name__}): download the files of "
+                    f"{found}{path.name} cannot be fetched ({type(error).__name__}): download the files of "
                     f"multi30k/dataset, data/task1/raw, into a folder and set data.root to it"
                 ) from error
+            finally:
+                for each in new:  # those that hold nothing
+                    with suppress(OSError):
+                        each.rmdir()
 
     def _paths(self) -> list[list[Path]]:
         """Return the two files of each split: decompressed if only those exist, else compressed."""

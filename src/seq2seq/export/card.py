@@ -11,6 +11,9 @@ import yaml
 from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
 
+OWN_FILES = re.compile(r"README\.md|config\.json|model\.safetensors|(source|target)\..+")
+"""Names of the files of a model folder, which another export may replace."""
+
 CORPORA = {
     "GrammarCorpus": (
         "The English-French sentences of `data/grammar/corpus.tsv.xz`, which a grammar of this project makes.",
@@ -82,13 +85,13 @@ def save_pretrained(
 
     Args:
         run: Folder of the run.
-        folder: To write; an older one is replaced.
+        folder: To write; an older one is replaced, one with other files is not.
         precision: Of the weights: ``fp32``, ``bf16`` or ``int8``.
         commit: Of the program that trained the model; None: what the run says.
         trust_custom_code: Import the classes that the model names and that are not this program's.
 
     Raises:
-        InputError: The run is not finished, or its model needs classes from elsewhere.
+        InputError: The run is not finished, the folder holds other files, or its model needs classes from elsewhere.
     """
     from seq2seq.data.text import example_sentences, read_parallel
     from seq2seq.decoding.scoring import as_metrics, score_searches
@@ -99,6 +102,15 @@ def save_pretrained(
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
         raise InputError(f"{run} holds no finished run: a card needs its config.yaml and metrics.json")
+    others = (
+        [each.name for each in folder.iterdir() if not OWN_FILES.fullmatch(each.name)]
+        if folder.is_dir()
+        else []
+    )
+    if others:
+        raise InputError(
+            f"{folder} holds {min(others)}, which is no file of a model folder: give a new folder"
+        )
     metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
