@@ -169,7 +169,7 @@ def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple
         n = NUM_STATISTICS
         return np.concatenate(parts, axis=2), lambda sums: bleu_of(sums[..., :n]) - bleu_of(sums[..., n:])
     of_run = {"stays": lambda run: 100 * probed(run)[setting["weights"]],
-              "aer": lambda run: 100 * logged(run, "alignment/aer")}  # fmt: skip
+              "aer": lambda run: 100 * logged(run, "val_alignment/aer")}  # fmt: skip
     numbers = [of_run.get(name, lambda r: metric_of(r.metrics, f"test/{name}"))(run) for run in runs]
     return np.array(numbers, dtype=float)[:, None, None], lambda sums: sums[..., 0]
 
