@@ -126,3 +126,17 @@ def test_runs_of_a_swept_switch_are_found(tmp_path, judge, monkeypatch):
     make_run(tmp_path / "runs/claims-y/on", 1, 0.9, fed=True)
     assert judge.finished({"name": "y"}, {"fed": True, "seed": 1}).folder.name == "on"
     assert judge.finished({"name": "y"}, {"fed": False}) is None
+
+
+def test_the_alignment_error_rate_is_that_of_the_validation_with_the_least_loss(tmp_path, judge, monkeypatch):
+    from torch.utils.tensorboard import SummaryWriter
+
+    monkeypatch.setattr(judge, "ROOT", tmp_path)
+    make_run(tmp_path / "runs/claims-z/one", 1, 0.9, fed=True)
+    with SummaryWriter(tmp_path / "runs/claims-z/one") as writer:
+        for step, (loss, rate) in enumerate([(3.0, 0.5), (1.0, 0.25), (2.0, 0.125)]):
+            writer.add_scalar("val/loss", loss, step)
+            writer.add_scalar("val_alignment/aer", rate, step)
+    claim = {"name": "z", "sweep": {"fed": [True], "seed": [1]}}
+    counts, score = judge.measured(claim, "aer", {"fed": True})
+    assert score(counts.sum(axis=(0, 1))) == 25

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
 from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_runs
-from seq2seq.evaluation.metrics import metric_of
+from seq2seq.evaluation.metrics import METRICS, metric_of
 from seq2seq.evaluation.significance import compare, statistics_of
 from seq2seq.run.folder import write_json
 from seq2seq.run.messages import exit_on_error
@@ -169,7 +169,7 @@ def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple
         n = NUM_STATISTICS
         return np.concatenate(parts, axis=2), lambda sums: bleu_of(sums[..., :n]) - bleu_of(sums[..., n:])
     of_run = {"stays": lambda run: 100 * probed(run)[setting["weights"]],
-              "aer": lambda run: 100 * logged(run, "val_alignment/aer")}  # fmt: skip
+              "aer": lambda run: 100 * logged(run, str(METRICS["aer"].logged))}  # fmt: skip
     numbers = [of_run.get(name, lambda r: metric_of(r.metrics, f"test/{name}"))(run) for run in runs]
     return np.array(numbers, dtype=float)[:, None, None], lambda sums: sums[..., 0]
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 
+import lightning.pytorch as pl
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.run.config import HYDRA_BASE
+from seq2seq.run.procedure import warn_of_slow_precision
 from tests.conftest import ROOT, TINY
 
 BROKEN = """
@@ -359,3 +361,20 @@ def test_loss_and_bleu_are_the_first_curves_of_their_groups_in_tensorboard(tiny_
     first = {tag.partition("/")[0]: tag for tag in sorted(tags["scalars"] + tags["images"], reverse=True)}
     assert [*first][::-1][:3] == ["test", "train", "val"]  # pictures come later
     assert [*first.values()][::-1][:3] == ["test/bleu", "train/loss", "val/bleu"]
+
+
+@pytest.mark.parametrize(
+    ("precision", "processor", "warned"),
+    [
+        ("bf16-mixed", {"architecture": "x86_64", "avx512_bf16": False}, True),
+        ("bf16-mixed", {"architecture": "x86_64", "avx512_bf16": True}, False),
+        ("bf16-mixed", {"architecture": "aarch64"}, False),
+        ("32-true", {"architecture": "x86_64", "avx512_bf16": False}, False),
+    ],
+)
+def test_bfloat16_in_software_is_warned_of(precision, processor, warned, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: processor)
+    warn_of_slow_precision(
+        pl.Trainer(precision=precision, accelerator="cpu", logger=False, enable_checkpointing=False)
+    )
+    assert ("trainer.precision=32-true" in capsys.readouterr().err) is warned

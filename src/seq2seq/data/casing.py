@@ -109,9 +109,8 @@ def _words(text: str, language: str) -> Iterator[tuple[Any, Start | None]]:
 
 def _capitalized(word: str, language: str) -> str:
     first = raised(word[:1], language)
-    return (
-        first + word[1:] if lowered(first, language) == word[:1] else word
-    )  # not of ß, which has no capital
+    has_capital = lowered(first, language) == word[:1]  # ß has none
+    return first + word[1:] if has_capital else word
 
 
 def _usual(words: Counter[str], starts: Mapping[tuple[Start, str], int], language: str) -> dict[str, str]:
