@@ -22,8 +22,14 @@ ROOT = Path(__file__).parents[1]
 INTERNAL = (ROOT / "docs/contributing/words.md",)
 """Pages for those who write them."""
 NOTEBOOKS = ("attention", "attention.zh", "training", "score")
-LIVE_MODELS = ("help-en-de", "grammar-en-fr")
-"""The first that is in data/models translates on the home page."""
+MADE = {
+    "conf": "reference/keys.md",
+    "src/seq2seq/cli/main.py": "reference/commands.md",
+    **{f"notebooks/{name}.ipynb": f"tutorials/{name}.md" for name in NOTEBOOKS},
+}
+"""The page that is made of each file or folder of the repository; a link to it leads to the page."""
+LIVE_MODEL = "help-en-de"
+"""The model that translates on the home page."""
 
 
 def write_pages(folder: Path) -> None:
@@ -40,12 +46,11 @@ def write_pages(folder: Path) -> None:
         contents |= {f"tutorials/{name}.md": text} | {
             f"tutorials/{path}": image for path, image in images.items()
         }
-    model = next(each for each in (ROOT / "data/models" / name for name in LIVE_MODELS) if each.is_dir())
-    contents["live.html"] = live_page(model)
+    contents["live.html"] = live_page(ROOT / "data/models" / LIVE_MODEL)
     for name, content in contents.items():
         if name.endswith(".md"):
             text = content.decode() if isinstance(content, bytes) else content
-            text = outside_code(text.replace("LIVE_MODEL", model.name), with_formulas)
+            text = outside_code(text, with_formulas)
             contents[name] = outside_blocks(text, lambda part, name=name: with_links(part, name))
     for name, content in contents.items():
         path, data = folder / name, content.encode() if isinstance(content, str) else content
@@ -98,7 +103,9 @@ def with_formulas(text: str) -> str:
 
 
 def with_links(text: str, name: str) -> str:
-    """Return Markdown whose links to files outside docs/ lead to the repository, or are plain text while it has no address.
+    """Return Markdown whose links to files outside docs/ lead to the page made of them, else to the repository.
+
+    While the repository has no address, the latter are plain text.
 
     Args:
         text: Of the page.
@@ -116,6 +123,9 @@ def with_links(text: str, name: str) -> str:
         if target.is_relative_to(ROOT / "docs"):
             return match[0]
         place = target.relative_to(ROOT).as_posix()
+        if place in MADE:
+            page = Path(os.path.relpath(MADE[place], Path(name).parent)).as_posix()
+            return f"[{label}]({page}{link.removeprefix(path)})"
         if "OWNER" not in repository:
             return f"[{label}]({repository.rstrip('/')}/blob/main/{place})"
         if "`" in label:

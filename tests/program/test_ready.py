@@ -161,6 +161,8 @@ def test_an_export_says_what_it_replaces_and_keeps_files_that_are_not_its_own(ti
     (tmp_path / "p.html").write_text("old")
     page = program("export", "page", "grammar-en-fr", "-o", "p.html", script=COMMAND, cwd=tmp_path, check=0)
     assert "p.html: replaced" in page.text
+    example = examples(ROOT / "data/models/grammar-en-fr")[0]  # the page opens with it
+    assert example in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
 def test_a_damaged_int8_folder_is_one_line(tiny_run, tmp_path, program):

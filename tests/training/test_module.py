@@ -8,7 +8,7 @@ from functools import partial
 import lightning.pytorch as pl
 import pytest
 import torch
-from lightning.pytorch.callbacks import GradientAccumulationScheduler, RichProgressBar
+from lightning.pytorch.callbacks import GradientAccumulationScheduler, RichProgressBar, TQDMProgressBar
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
@@ -207,10 +207,18 @@ def test_blank_lines_are_scored_as_evaluate_scores_them():
 def test_the_line_of_an_epoch_is_not_broken_by_a_narrow_bar():
     screen = io.StringIO()
     bar = RichProgressBar(console_kwargs={"file": screen, "width": 40, "force_terminal": True})
-    options = TRAINER | {"enable_progress_bar": True, "max_epochs": 1, "log_every_n_steps": 1}
+    options = TRAINER | {"enable_progress_bar": True, "max_epochs": 2, "log_every_n_steps": 1}
     trainer = pl.Trainer(**options, callbacks=[bar, EpochLines()])
     trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
     assert re.search(r"epoch .*tokens/s.* left", screen.getvalue())
+    assert "Epoch 2/2" in screen.getvalue()  # as the lines count
+
+
+def test_the_bar_of_tqdm_counts_epochs_as_the_lines_do(capsys):
+    options = TRAINER | {"enable_progress_bar": True, "max_epochs": 2, "log_every_n_steps": 1}
+    trainer = pl.Trainer(**options, callbacks=[TQDMProgressBar(), EpochLines()])
+    trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
+    assert "Epoch 2/2" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def export(
         source: attention: translate the lines of a file.
         target: attention: translations of --source, to be forced.
         beam_size: attention: hypotheses.
-        sentence: page: what it translates when it is opened.
+        sentence: page: what it translates when it is opened; without it an example of the model card or of the run.
         trust_custom_code: Import classes that the model folder names.
         precision: model: of the weights.
         commit: model: of the program that trained it; without it what the run says.
@@ -68,9 +68,10 @@ def export(
         )
     else:
         if what == "page":
+            from seq2seq.export.card import examples
             from seq2seq.export.translating_page import export_page
 
-            content = export_page(folder, sentence)
+            content = export_page(folder, sentence or next(iter(examples(folder)), ""))
         else:
             content = _attention_page(folder, source, target, beam_size, trusts=trust_custom_code)
         output.write_text(content, encoding="utf-8")

@@ -21,6 +21,7 @@ from lightning.pytorch.callbacks import (
     ModelCheckpoint,
     RichProgressBar,
     Timer,
+    TQDMProgressBar,
     WeightAveraging,
 )
 from lightning.pytorch.utilities.exceptions import SIGTERMException
@@ -53,6 +54,15 @@ class EpochLines(Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
         self._started, self._first_step = time.monotonic(), trainer.global_step
+
+    def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
+        """Let a progress bar count epochs from 1, as the lines do; Lightning counts from 0."""
+        bar, last = trainer.progress_bar_callback, trainer.max_epochs or -1
+        title = f"Epoch {trainer.current_epoch + 1}" + (f"/{last}" if last > 0 else "")
+        if isinstance(bar, RichProgressBar) and bar.progress and bar.train_progress_bar_id is not None:
+            bar.progress.update(bar.train_progress_bar_id, description=title)
+        elif isinstance(bar, TQDMProgressBar) and bar.is_enabled:
+            bar.train_progress_bar.set_description(title, refresh=False)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Print the line."""

@@ -21,6 +21,8 @@ RISES = 0.02
 """Share of the maximum effect; a word that becomes more probable by more is gray."""
 WHOLE = 0.5
 """A maximum weight below which the colors end there, not at 1."""
+EVEN = 3
+"""Times an even weight, 1 / S, below which the colors do not end, so that even weights are light."""
 
 
 def short(token: str, most: int = 18) -> str:
@@ -43,8 +45,8 @@ def draw_matrix(
 ) -> Any:
     """Draw one matrix of weights, or of effects, into axes.
 
-    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, which the title then names; those of effects to
-    their maximum, and effects below 0 are gray.
+    The colors run from 0 to 1, or to the maximum if it is below `WHOLE`, but not below `EVEN` times an even weight;
+    the title names where. Those of effects run to their maximum, and effects below 0 are gray.
 
     Args:
         axes: Axes of matplotlib; they are cleared first.
@@ -73,7 +75,10 @@ def draw_matrix(
         raise ValueError(f"weights must lie in 0..1, got {matrix.min()} to {matrix.max()}")
     axes.clear()
     top = float(matrix.max())
-    most = 1.0 if top <= 0 or whole else top if is_effect or top < WHOLE else 1.0
+    if is_effect:
+        most = top if top > 0 else 1.0
+    else:
+        most = 1.0 if whole or not 0 < top < WHOLE else min(1.0, max(top, EVEN / len(source_tokens)))
     drawn = np.where((matrix < 0) & (matrix > -RISES * top), 0, matrix)
     image = axes.imshow(drawn, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
@@ -88,7 +93,7 @@ def draw_matrix(
         columns, rows = zip(*links, strict=True)
         size = min(30, (140 / max(len(source_tokens), 1)) ** 2)
         axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
-    named = "gray: it rises" if is_effect else f"colors to {top:.2g}" if most < 1 else ""
+    named = "gray: it rises" if is_effect else f"colors to {most:.2g}" if most < 1 else ""
     if title or named:
         text, families = shown(", ".join(filter(None, [title, named])))
         axes.set_title(text, fontsize=8, family=families)

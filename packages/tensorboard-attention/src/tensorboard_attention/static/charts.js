@@ -392,20 +392,21 @@ function columnLabel(token, column, { theme }, { across, left, top, tilt }) {
   return label(token, theme, { ...place, "data-column": column });
 }
 
-const WORD_MARK = "▁"; // of SentencePiece, at the beginning of a word: it is drawn thin, as it is no part of it
+const WORD_MARK = "▁"; // of SentencePiece, at the beginning of a word:
+const DRAWN_MARK = "·"; // drawn so, and gray, as it is no part of it
 
 // A token as text in a page.
 export function tokenText(token, attributes = {}) {
   const text = labelOf(token);
   const isMarked = text.startsWith(WORD_MARK) && text.length > 1;
-  return make("bdi", attributes, isMarked ? make("span", { class: "mark" }, WORD_MARK) : null, isMarked ? text.slice(1) : text);
+  return make("bdi", attributes, isMarked ? make("span", { class: "mark" }, DRAWN_MARK) : null, isMarked ? text.slice(1) : text);
 }
 
 function label(token, theme, place) {
   const fill = isSpecial(token) ? theme.gray : theme.ink;
   const style = { fill, "dominant-baseline": "central", "unicode-bidi": "isolate" };
   const text = labelOf(token);
-  const mark = text.startsWith(WORD_MARK) && text.length > 1 ? draw("tspan", { fill: theme.gray, "font-size": "0.6em", opacity: 0.55 }, WORD_MARK) : null;
+  const mark = text.startsWith(WORD_MARK) && text.length > 1 ? draw("tspan", { fill: theme.gray, "font-size": "0.6em", opacity: 0.55 }, DRAWN_MARK) : null;
   return draw("text", { ...style, ...place }, mark, mark ? text.slice(1) : text);
 }
 
