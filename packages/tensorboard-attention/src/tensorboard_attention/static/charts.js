@@ -406,7 +406,7 @@ function label(token, theme, place) {
   const fill = isSpecial(token) ? theme.gray : theme.ink;
   const style = { fill, "dominant-baseline": "central", "unicode-bidi": "isolate" };
   const text = labelOf(token);
-  const mark = text.startsWith(WORD_MARK) && text.length > 1 ? draw("tspan", { fill: theme.gray, "font-size": "0.6em", opacity: 0.55 }, DRAWN_MARK) : null;
+  const mark = text.startsWith(WORD_MARK) && text.length > 1 ? draw("tspan", { fill: theme.gray }, DRAWN_MARK) : null;
   return draw("text", { ...style, ...place }, mark, mark ? text.slice(1) : text);
 }
 
