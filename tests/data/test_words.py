@@ -86,6 +86,12 @@ def test_no_word_begins_with_a_mark_and_words_of_parts_are_words_of_the_whole(te
         assert not (joined and unicodedata.category(word[0]) in ("Mn", "Mc", "Cf"))
 
 
+@pytest.mark.parametrize("letter", ["漢", "!", "😀"])
+def test_a_long_line_without_spaces_is_read(letter):
+    """In a time that is its length; squared, it would be an hour."""
+    assert split_words(letter * 200_000) == [letter] * 200_000
+
+
 def test_links_between_words_with_marks_are_links_of_words(tmp_path):
     path = tmp_path / "links"
     path.write_text("0-0 1-1 2-2\n")

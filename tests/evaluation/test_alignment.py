@@ -178,6 +178,7 @@ def test_argmax_links_every_target_word_once_and_thresholds_as_often_as_it_atten
     weights = [[0.5, 0.4, 0.1], [0.1, 0.2, 0.7], [0.35, 0.3, 0.35]]
     assert argmax_links(weights) == {(0, 0), (2, 1), (0, 2)}
     assert threshold_links(weights, 0.4) == {(0, 0), (1, 0), (2, 1)}
+    assert threshold_links([[0.0, 0.0], [0.5, 0.5]], 0.0) == {(0, 1), (1, 1)}  # the first word has no token
     assert argmax_links(np.zeros((2, 0))) == threshold_links(np.zeros((0, 2)), 0.1) == frozenset()
 
 

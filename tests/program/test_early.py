@@ -66,6 +66,12 @@ REFUSED = {
     "checkpoint": ["train", "ckpt_path=nowhere"],
     "accelerator": ["train", "device=mps"],
     "missing value": ["train", "data=tsv"],
+    "no name": ["train", "init_from=true"],
+    "no file name": ["train", "ckpt_path=[1]"],
+    "more threads than numbers": ["train", "threads=99999999999999999999"],
+    "time": ["train", "trainer.max_time=2"],
+    "option of another export": ["export", "page", "grammar-en-fr", "-o", "p.html", "--precision", "int8"],
+    "target without source": ["export", "attention", "nowhere", "-o", "p.html", "--target", "short.fr"],
 }  # fmt: skip
 
 CALLER = """

@@ -235,6 +235,14 @@ def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, 
     assert not (tmp_path / "run" / "predictions" / "old.txt").exists()
 
 
+def test_a_file_of_the_users_that_is_no_checkpoint_is_not_to_be_removed(here, program, tmp_path):
+    (tmp_path / "notes.md").write_text("mine")
+    done = program(*TINY, f"ckpt_path={tmp_path / 'notes.md'}", cwd=here, check=2)
+    (line,) = (each for each in done.text.splitlines() if each.startswith("error: "))
+    assert "ckpt_path=" in line
+    assert "remove" not in line
+
+
 def test_an_option_that_hydra_does_not_have_is_named(here, program):
     done = program("--max_epochs", "3", cwd=here, check=2)
     assert re.search(r"--max_epochs.*trainer\.max_epochs=", done.text.splitlines()[-1])

@@ -6,12 +6,14 @@ import lightning.pytorch as pl
 import pytest
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, EMAWeightAveraging, StochasticWeightAveraging
+from omegaconf import OmegaConf
 
 from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.earlier import Earlier
 from seq2seq.run.procedure import start_from
+from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
 from seq2seq.training.callbacks import ResumeState, checkpoint_to_keep
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
@@ -169,6 +171,21 @@ def test_a_model_that_computes_something_else_from_the_weights_it_starts_from_sa
     assert bool(err) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("devices", "pairs"),
+    [(1, 14_000), (2, 7_000), ([0, 1], 7_000), ("2", 7_000), ("0,1", 7_000), ("auto", 14_000), (-1, 14_000)],
+)
+def test_sizes_follow_the_pairs_of_a_process(devices, pairs):
+    trainer = {"max_epochs": 10, "devices": devices, "accelerator": "cpu"}
+    model = {side: {"dropout": None} for side in ("encoder", "decoder")}
+    config = {"trainer": trainer, "data": {"batch_size": None}, "model": model}
+    found, alone = (
+        sizes(OmegaConf.create(config), 14_000, {}),
+        OmegaConf.create(config | {"trainer": trainer | {"devices": 1}}),
+    )
+    assert found == sizes(alone, pairs, {})
+
+
 @pytest.mark.parametrize("tie", ["output", "all"])
 def test_two_weights_do_not_become_one_without_a_word(tie):
     with pytest.raises(InputError, match=r"give model\.tie_embeddings=none"):
@@ -183,11 +200,17 @@ def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_
     first = config_of("init_from=a", "decoding.beam_size=5")
     earlier = Earlier(tmp_path, {"init_from": "a", "decoding.beam_size": 5})
 
-    def keys(config):
-        return [key for key in earlier.differing(config) if key in earlier.values]
+    def keys_of(start, config):
+        return [key for key in start.differing(config) if key in start.values]
+
+    keys = partial(keys_of, earlier)
 
     assert keys(first) == keys(config_of()) == earlier.scored_with(first) == []
     assert keys(config_of("init_from=b")) == ["init_from"]
     assert earlier.scored_with(config_of("decoding.beam_size=9")) == ["decoding.beam_size=5"]
+    own = Earlier(
+        tmp_path, {"callbacks.progressive._target_": "mine.Progressive", "callbacks.attention.sentences": 3}
+    )
+    assert keys_of(own, first) == ["callbacks.progressive._target_"]  # its name begins as that of another
     longer = Earlier(tmp_path, {"trainer.max_epochs": 2})
     assert longer.scored_with(config_of("trainer.max_epochs=1")) == ["trainer.max_epochs=2"]

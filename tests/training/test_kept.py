@@ -173,7 +173,7 @@ def state_in(folder, *names):
 def test_the_state_of_a_moved_run_names_the_files_where_they_are(tmp_path):
     (tmp_path / "a.ckpt").touch()
     (tmp_path / "b.ckpt").touch()
-    found = moved(state_in("/somewhere/else", "a.ckpt", "b.ckpt"), tmp_path, own=True)
+    found = moved(state_in("/somewhere/else", "a.ckpt", "b.ckpt"), tmp_path, own=True, mode="min")
     assert found["best_model_path"] == str(tmp_path / "a.ckpt")
     assert [*found["best_k_models"]] == [str(tmp_path / "a.ckpt"), str(tmp_path / "b.ckpt")]
     assert found["dirpath"] == str(tmp_path)
@@ -183,14 +183,16 @@ def test_files_of_another_run_or_outside_of_its_folder_are_forgotten(tmp_path, c
     (tmp_path / "here").mkdir()
     for name in ("a.ckpt", "here/a.ckpt"):
         (tmp_path / name).touch()
-    other = moved(state_in("/somewhere/else", "a.ckpt"), tmp_path / "here", own=False)
-    outside = moved(state_in("/somewhere/else", "../a.ckpt"), tmp_path / "here", own=True)
-    missing = moved(state_in("/somewhere/else", "b.ckpt", "a.ckpt"), tmp_path / "here", own=True)
+    other = moved(state_in("/somewhere/else", "a.ckpt"), tmp_path / "here", own=False, mode="min")
+    outside = moved(state_in("/somewhere/else", "../a.ckpt"), tmp_path / "here", own=True, mode="min")
+    missing = moved(state_in("/somewhere/else", "b.ckpt", "a.ckpt"), tmp_path / "here", own=True, mode="min")
     assert not other["best_model_path"]
     assert not other["best_k_models"]
     assert other["best_model_score"] is None
     assert not outside["best_k_models"]
     assert [*missing["best_k_models"]] == [str(tmp_path / "here" / "a.ckpt")]
+    assert missing["best_model_path"] == str(tmp_path / "here" / "a.ckpt")  # the best of the others
+    assert missing["best_model_score"] == 1
     assert "b.ckpt is missing" in capsys.readouterr().err
 
 

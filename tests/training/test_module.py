@@ -2,7 +2,9 @@
 
 import copy
 import io
+import json
 import re
+import time
 from functools import partial
 
 import lightning.pytorch as pl
@@ -22,7 +24,7 @@ from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.training import EpochMean, TranslationModule, warmup_constant
-from seq2seq.training.callbacks import EpochLines
+from seq2seq.training.callbacks import EpochLines, Report
 from tests.small import model_of
 
 pytestmark = pytest.mark.filterwarnings(
@@ -212,6 +214,62 @@ def test_the_line_of_an_epoch_is_not_broken_by_a_narrow_bar():
     trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
     assert re.search(r"epoch .*tokens/s.* left", screen.getvalue())
     assert "Epoch 2/2" in screen.getvalue()  # as the lines count
+
+
+def test_the_speed_is_of_the_batches_alone_and_epochs_without_a_limit_are_said_so(monkeypatch, capsys):
+    """A second for each batch, a hundred for a validation, and a thousand between epochs."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+
+    class Clock(pl.Callback):
+        def __init__(self):
+            self.speeds = []
+
+        def on_train_batch_start(self, trainer, *_):
+            clock[0] += 1
+
+        def on_train_batch_end(self, trainer, *_):
+            if "train/tokens_per_second" in trainer.logged_metrics:
+                self.speeds.append(float(trainer.logged_metrics["train/tokens_per_second"]))
+
+        def on_validation_batch_start(self, *_):
+            clock[0] += 100
+
+        def on_train_epoch_end(self, *_):
+            clock[0] += 1000
+
+    same = [BATCHES[0]] * 5
+    options = {**TRAINER, "limit_val_batches": 1, "val_check_interval": 3}
+    trainer = pl.Trainer(
+        **options,
+        max_epochs=-1,
+        max_steps=15,
+        callbacks=[timed := Clock(), EpochLines()],
+        log_every_n_steps=2,
+    )
+    module = TranslationModule(model_of().train())
+    trainer.fit(module, DataLoader(same, batch_size=None), DataLoader(same, batch_size=None))
+    assert len(timed.speeds) > 9
+    assert timed.speeds == pytest.approx([float(same[0].target_is_token.sum())] * len(timed.speeds))
+    lines = [line for line in capsys.readouterr().out.split("\n") if line.startswith("epoch ")]
+    assert len(lines) == 3
+    assert not any("/-1" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "options", [{"check_val_every_n_epoch": 2}, {"val_check_interval": 4, "check_val_every_n_epoch": None}]
+)
+def test_reports_count_validations(options, tmp_path):
+    trainer = pl.Trainer(
+        **TRAINER | {"limit_val_batches": 1},
+        **options,
+        max_epochs=4,
+        callbacks=[Report("val/loss", str(tmp_path))],
+    )
+    module = TranslationModule(model_of().train())
+    trainer.fit(module, DataLoader(BATCHES, batch_size=None), DataLoader(BATCHES, batch_size=None))
+    steps = [json.loads(line)["step"] for line in (tmp_path / "reports.jsonl").read_text().splitlines()]
+    assert steps == [*range(1, 1 + (2 if "val_check_interval" not in options else 5))]
 
 
 def test_the_bar_of_tqdm_counts_epochs_as_the_lines_do(capsys):

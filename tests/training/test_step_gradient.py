@@ -4,6 +4,7 @@ The oracle is a plain backward pass over each sentence alone, in float64.
 """
 
 import itertools
+import math
 import random
 from functools import partial
 from types import SimpleNamespace
@@ -307,22 +308,24 @@ def broken_by(pair, **values):
     return objective
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_step_with_a_batch_that_is_not_finite_is_left_out_as_a_whole(trained, value, capsys):
+@pytest.mark.parametrize(("value", "log_every"), [(float("nan"), 4), (float("inf"), 4), (float("nan"), 1)])
+def test_a_step_with_a_batch_that_is_not_finite_is_left_out_as_a_whole(trained, value, log_every, capsys):
     module, data = module_for("plain", objective=broken_by(6, objective=torch.tensor(value, requires_grad=True)),
                               max_nonfinite_steps=1)  # fmt: skip
     module.optimizer_factory = partial(torch.optim.SGD, lr=0.1)
-    weights = []
+    weights, losses = [], []
 
     class Weights(pl.Callback):
         def on_train_batch_end(self, trainer, module, *_):
             weights.append(torch.cat([p.detach().flatten() for p in module.parameters()]))
+            losses.append(float(trainer.callback_metrics.get("train/loss", 0)))
 
-    _, trainer = trained(module, data, [Weights()], accumulate_grad_batches=2, log_every_n_steps=4)
+    _, trainer = trained(module, data, [Weights()], accumulate_grad_batches=2, log_every_n_steps=log_every)
     assert torch.equal(weights[1], weights[3])  # the pair is in the first batch of the second step
     assert all(each.isfinite().all() for each in weights)
     assert not torch.equal(weights[3], weights[5])
     assert trainer.callback_metrics["train/loss"].isfinite()
+    assert all(map(math.isfinite, losses))
     assert "training pairs [5, 6]" in capsys.readouterr().err
 
 

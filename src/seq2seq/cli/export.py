@@ -45,6 +45,19 @@ def export(
         commit: model: of the program that trained it; without it what the run says.
     """
     folder = Path(model)
+    _require_of(
+        what,
+        {
+            "--source": (source, None, "attention"),
+            "--target": (target, None, "attention"),
+            "--beam-size": (beam_size, 5, "attention"),
+            "--sentence": (sentence, "", "page"),
+            "--precision": (precision, "bf16", "model"),
+            "--commit": (commit, None, "model"),
+        },
+    )
+    if what == "attention" and source is None and (target is not None or beam_size != 5):
+        raise InputError("--target and --beam-size translate the lines of --source FILE: give it")
     if what != "attention" or source is not None:
         config_of(folder)
     if what in ("onnx", "model") and output.is_file():
@@ -78,6 +91,13 @@ def export(
         print(f"{output}   {len(content) / 1e6:.1f} MB")
     if is_there:
         print(f"{output}: replaced", file=sys.stderr)
+
+
+def _require_of(what: str, options: dict[str, tuple[object, object, str]]) -> None:
+    """Refuse options, each with its value, its default and what it is for, that are not for what is exported."""
+    for name, (value, default, whose) in options.items():
+        if value != default and whose != what:
+            raise InputError(f"{name} is an option of seq2seq export {whose}, not of {what}")
 
 
 def _attention_page(

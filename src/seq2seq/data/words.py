@@ -49,12 +49,12 @@ _END = r"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef.,;:!?…)\]}'’]"
 _PATH = rf"[^\s<>\"«»“”„\u3000-\u303f\uff00-\uffef]*{_END}"
 _START = r"(?<![^\s(\[])"
 _MODIFIERS = "[\\p{M}\u200c\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
-# An address is not sought within letters and marks where it has not begun: long lines would take their length squared.
+# An address is sought only at letters that its signs follow: else a long line without spaces would take its length squared.
 _KINDS = (
-    rf"(?=\S*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.-]*://|[wW]{{3}}\.){_PATH}",  # https://example.org/a
+    rf"(?={LETTER}[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d՛՜՞+.-]*[@.:]\S)(?:(?:[a-zA-Z][a-zA-Z0-9+.-]*://|[wW]{{3}}\.){_PATH}",  # https://example.org/a
     rf"(?<!{LETTER}[+.-]?){LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
-    rf"(?<!{LETTER}[.-]?)(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?",
-    rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER}))",  # U.S., z.B.
+    rf"(?<!{LETTER}[.-]?)(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?)",
+    rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER})",  # U.S., z.B.
     rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})",  # %s
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"

@@ -107,8 +107,9 @@ def argmax_links(weights: npt.ArrayLike) -> Links:
 
 
 def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
-    """Link each target word to every source word with at least that weight."""
-    rows, columns = np.nonzero(np.asarray(weights) >= threshold)
+    """Link each target word to every source word with at least that weight, and with any."""
+    values = np.asarray(weights)
+    rows, columns = np.nonzero((values >= threshold) & (values > 0))
     return frozenset(zip(columns.tolist(), rows.tolist(), strict=True))
 
 

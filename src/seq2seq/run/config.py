@@ -106,7 +106,7 @@ def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name:
     """Return the name of a run: its overrides by key, joined by commas, the seed last; ``default`` without any.
 
     A long name leaves out the text that is read; one that is too long for a folder is cut, but for its seed. Such names, and
-    one that has letters replaced that could make two values the same, end with a checksum of all of it.
+    one that has letters replaced, other than those of lists, mappings and quotations, end with a checksum of all of it.
 
     Args:
         overrides: Those of the run's own command line.
@@ -434,7 +434,8 @@ def _is_one(value: Any, kind: Any) -> bool:
         return value in get_args(kind)
     if kind in (int, float):
         numbers = int if kind is int else int | float
-        return isinstance(value, numbers) and not isinstance(value, bool) and not math.isnan(value)
+        is_nan = isinstance(value, float) and math.isnan(value)
+        return isinstance(value, numbers) and not isinstance(value, bool) and not is_nan
     if kind in (bool, str):
         return isinstance(value, kind)
     return not (

@@ -15,12 +15,13 @@ from seq2seq.run.folder import HERE, read_json
 from seq2seq.run.sizes import follows, length
 
 MAY_DIFFER = (
-    "paths.", "hydra.", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger.",
-    "decoding.", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_", "trainer.log_every",
-    "trainer.profiler", "trainer.default_root_dir", "callbacks.attention.", "callbacks.samples.",
-    "callbacks.epoch_lines.", "callbacks.report.", "callbacks.progress.", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
+    "paths", "hydra", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger", "decoding",
+    "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_progress_bar", "trainer.enable_model_summary",
+    "trainer.enable_checkpointing", "trainer.log_every_n_steps", "trainer.profiler", "trainer.default_root_dir",
+    "callbacks.attention", "callbacks.samples", "callbacks.epoch_lines", "callbacks.report", "callbacks.progress",
+    "callbacks.checkpoint.dirpath", "scheduler.total_steps",
 )  # fmt: skip
-"""Keys that may change between a run and its continuation: longer training, other pictures and places."""
+"""Keys and nodes that may change between a run and its continuation: longer training, other pictures and places."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Earlier:
             key
             for key in dict.fromkeys([*new, *old])
             if old.get(key) != new.get(key)
-            and not f"{key}.".startswith(tuple(k.rstrip(".") for k in MAY_DIFFER))
+            and not f"{key}.".startswith(tuple(f"{each}." for each in MAY_DIFFER))
             and not follows(key, old.get(key), new.get(key))
             and not _is_gone(key, new)
             and not (key == "init_from" and new.get(key) is None)  # it has begun

@@ -41,6 +41,9 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
 }  # fmt: skip
 """Kind, minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
 
+MOST = 2**31 - 1
+"""Maximum of whole numbers without another."""
+
 CHOICES = {
     "trainer.precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
     "decoding.length_penalty": PENALTIES,
@@ -72,6 +75,11 @@ def check_early(settings: Settings) -> None:
     if isinstance(kind, str) and is_missing(kind):
         key = "trainer.accelerator" if "trainer.accelerator" in settings.given else "device"
         raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
+    for key in ("init_from", "ckpt_path"):
+        if not isinstance(config[key], str | None):
+            raise InputError(f"{key}={config[key]}: expected the name of a file or folder")
+    if not isinstance(time := config.trainer.get("max_time"), str | Mapping | None):
+        raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
     if config.init_from is not None:
         try:
             config_of(config.init_from)
@@ -108,6 +116,8 @@ def _check_values(values: Mapping[Any, Any]) -> None:
             is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
             if not (is_number and low <= value <= high):
                 raise InputError(f"{key}={value}: expected {expected}")
+            if kind is int and high == inf and value > MOST:
+                raise InputError(f"{key}={value}: expected at most {MOST:,}")
 
 
 def _check_metric(name: str, own: Mapping[str, Any]) -> None:

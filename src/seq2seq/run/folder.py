@@ -2,9 +2,10 @@
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,19 @@ def relative_to_cwd(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def lock(run_dir: Path) -> filelock.BaseFileLock:
-    """Lock the folder of a run against other processes.
+def lock(run_dir: Path) -> AbstractContextManager[Any]:
+    """Lock the folder of a run against other processes; as a context manager, until its end.
 
     Raises:
         InputError: Another process works in it, or it cannot be made.
     """
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
-        file_lock = filelock.FileLock(run_dir / ".lock", timeout=0)
-        file_lock.acquire()
+        return filelock.FileLock(run_dir / ".lock", timeout=0).acquire()
     except filelock.Timeout as error:
         raise InputError(f"another process works in {run_dir}: wait for its end, or give name=…") from error
     except OSError as error:
         raise InputError(f"{run_dir} cannot be written to ({error.strerror})") from error
-    return file_lock
 
 
 @contextmanager
@@ -113,6 +112,11 @@ def write_text(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8", newline="\n")
     replace(partial, path)
+
+
+def one_a_line(texts: Sequence[str]) -> str:
+    """Return texts as lines, line breaks within them, as a cell of a table may have, as spaces."""
+    return "".join(re.sub(r"[\r\n]+", " ", text) + "\n" for text in texts)
 
 
 def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:

@@ -34,6 +34,7 @@ from seq2seq.run.folder import (
     clear,
     lock,
     no_empty_folder,
+    one_a_line,
     relative_to_cwd,
     save_config,
     write_json,
@@ -104,7 +105,11 @@ def run(settings: Settings) -> float | None:
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
 
         with process_of(settings, folder if writes else None):
-            step = None if checkpoint is None else step_of(checkpoint, tells=first)
+            step = (
+                None
+                if checkpoint is None
+                else step_of(checkpoint, tells=first, is_given=checkpoint == settings.config.ckpt_path)
+            )
             data = read_data(settings, folder, checkpoint)
             values = sizes(settings.config, data.num_pairs, earlier.values if earlier and checkpoint else {})
             settings = settings.updated(values)
@@ -161,7 +166,7 @@ def end_with_parent() -> None:
 def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> str | None:
     """Return the checkpoint to continue from: the one that is given, or the last one of the folder.
 
-    One of another run begins a run; the same command again continues from this run's own.
+    A checkpoint of another run is used once, at the beginning; the same command again continues from this run's last one.
     """
     from seq2seq.training.checkpoint import previous
 
@@ -175,15 +180,21 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
     return str(last) if has_last else None
 
 
-def step_of(checkpoint: str, *, tells: bool) -> int:
+def step_of(checkpoint: str, *, tells: bool, is_given: bool) -> int:
     """Return the step that a training has reached in a checkpoint, and print it if it `tells`.
 
     Raises:
         InputError: It is no checkpoint of a training.
+        TrainingFailed: It is this run's own, not the one that `is_given`, and damaged.
     """
-    from seq2seq.training.checkpoint import read_checkpoint
+    from seq2seq.training.checkpoint import START_AGAIN, read_checkpoint
 
-    found = read_checkpoint(checkpoint)
+    try:
+        found = read_checkpoint(checkpoint, advice="give a checkpoint" if is_given else START_AGAIN)
+    except TrainingFailed as error:
+        if not is_given:
+            raise
+        raise InputError(f"ckpt_path={error}") from error
     if "global_step" not in found:
         raise InputError(
             f"{checkpoint} holds weights only, not the state of a training: a run or model folder is started from by init_from=FOLDER"
@@ -206,13 +217,13 @@ def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
     with isolate_rng(), warnings.catch_warnings(), logged(folder):
         disable_possible_user_warnings()  # Lightning's, of small runs
         for message in (
-            "exists and is not empty",
-            "isinstance.treespec, LeafSpec",
-            "was not created with WeightAveraging",
+            "exists and is not empty",  # the folder of a run that continues
+            "isinstance.treespec, LeafSpec",  # Lightning's own call of torch
+            "was not created with WeightAveraging",  # a checkpoint of a run without it
             r"add the following callbacks: \['Timer'\]",  # of trainer.max_time, which may be left out
             "hooks will not be called on every batch",  # but every step, as they are meant to
         ):
-            warnings.filterwarnings("ignore", f"(?s).*{message}.*")  # true of every continued run
+            warnings.filterwarnings("ignore", f"(?s).*{message}.*")
         os.environ[PARENT] = str(os.getpid())
         pl.seed_everything(settings.config.seed, workers=True, verbose=False)
         if settings.config.threads is not None:
@@ -323,7 +334,6 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
     pairs = [flat(each.config or {}, "model") for each in (model, other)]
     shared = [name for name in pairs[0] if name in pairs[1] and not name.endswith("dropout")]
     differing = [name for name in shared if pairs[0][name] != pairs[1][name]]
-    named = ", ".join(f"{name}={pairs[1][name]} (now {pairs[0][name]})" for name in differing)
     weights = other.state_dict()
     try:
         model.load_state_dict(weights)
@@ -332,8 +342,10 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
     if not all(
         torch.equal(value.to(weights[name]), weights[name]) for name, value in model.state_dict().items()
     ):
-        raise InputError(f"{key}: two of its weights would be one: give {named.replace('now', 'not')}")
+        named = ", ".join(f"{name}={pairs[1][name]} (not {pairs[0][name]})" for name in differing)
+        raise InputError(f"{key}: two of its weights would be one: give {named}")
     if differing:
+        named = ", ".join(f"{name}={pairs[1][name]} (now {pairs[0][name]})" for name in differing)
         warn(f"{key}: its model was trained with {named}: the same weights now compute something else")
 
 
@@ -547,7 +559,7 @@ def score(
             "reference": [pair.target for pair in encoded.pairs],
         }
         for name, lines in (texts | {name.split()[0]: each.texts for name, each in scored.items()}).items():
-            write_text(folder / "predictions" / f"{split}.{name}.txt", "".join(f"{line}\n" for line in lines))
+            write_text(folder / "predictions" / f"{split}.{name}.txt", one_a_line(lines))
     return metrics
 
 

@@ -1,5 +1,6 @@
 """Values that are null in the configuration and follow from the size of the corpus, see `recipe=standard`."""
 
+import re
 from collections.abc import Mapping
 from math import inf, log
 from typing import Any
@@ -22,10 +23,8 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
     """
     trainer, chosen = config.trainer, {}
     epochs, steps = length(trainer)
-    devices = trainer.get("devices", 1)
-    processes = (devices if isinstance(devices, int) else 1) * trainer.get("num_nodes", 1)
     accumulated = trainer.get("accumulate_grad_batches", 1)
-    pairs = num_pairs / max(processes, 1)
+    pairs = num_pairs / (num_devices(trainer) * trainer.get("num_nodes", 1))
 
     def choose(key: str, value: Any) -> Any:
         before = stored.get(key)
@@ -50,6 +49,18 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
         every = 1 if num_epochs == inf else max(1, round(num_epochs / 30))  # for about thirty validations
         choose(f"trainer.{interval}", every)
     return chosen
+
+
+def num_devices(trainer: Mapping[str, Any]) -> int:
+    """Return the number of devices of a machine that ``trainer.devices`` means: a number, indices, -1 or auto for all."""
+    given, kind = trainer.get("devices", 1), trainer.get("accelerator", "auto")
+    if given in (-1, "-1", "auto"):
+        import torch
+
+        return max(torch.cuda.device_count(), 1) if kind in ("auto", "gpu", "cuda") else 1
+    if isinstance(given, str) and not given.strip().isdecimal():  # 0,1
+        return max(len(re.findall(r"\d+", given)), 1)
+    return max(int(given) if isinstance(given, int | str) else len(given), 1)
 
 
 def follows(key: str, chosen: Any, given: Any) -> bool:

@@ -1,13 +1,12 @@
-"""Callbacks: a line an epoch, translations as text, exact continuation, signals, mean of epochs."""
+"""Callbacks: a line an epoch, translations as text, reports, exact continuation, signals; which checkpoint is kept."""
 
-import math
 import os
 import random
 import shutil
 import signal
-import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -69,10 +68,8 @@ class EpochLines(Callback):
         if not trainer.is_global_zero:
             return
         values = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        parts = [
-            f"epoch {trainer.current_epoch + 1:>3}/{trainer.max_epochs}",
-            f"step {trainer.global_step:>6}",
-        ]
+        of_epochs = f"/{trainer.max_epochs}" if (trainer.max_epochs or -1) > 0 else ""  # no limit
+        parts = [f"epoch {trainer.current_epoch + 1:>3}{of_epochs}", f"step {trainer.global_step:>6}"]
         if (trainer.current_epoch + 1) % (trainer.check_val_every_n_epoch or 1):  # those of an earlier epoch
             values = {name: value for name, value in values.items() if not name.startswith("val/")}
         for name, title in (("train/loss", "loss"), ("val/loss", "val loss")):
@@ -82,10 +79,11 @@ class EpochLines(Callback):
             parts.append(f"{self.score.rpartition('/')[2].upper()} {values[self.score]:.1f}")
         if "train/tokens_per_second" in values:
             parts.append(f"{values['train/tokens_per_second']:,.0f} tokens/s")
-        done = max(trainer.global_step - self._first_step, 1)
-        left = max(total_steps(trainer) - trainer.global_step, 0)
-        seconds = round((time.monotonic() - self._started) / done * left)
-        parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
+        done, total = max(trainer.global_step - self._first_step, 1), total_steps(trainer)
+        if total >= 0:
+            left = max(total - trainer.global_step, 0)
+            seconds = round((time.monotonic() - self._started) / done * left)
+            parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
         if isinstance(bar, RichProgressBar) and bar.progress is not None:
             bar.progress.console.out(line, highlight=False)  # does not break it, unlike `print`
@@ -113,7 +111,7 @@ class TranslationSamples(Callback):
             return
         pairs = {place: data.validation.pairs[place] for place in sorted(found) if place < self.sentences}
         rows = [(pair.source, pair.target, found[place]) for place, pair in pairs.items()]
-        cells = [" | ".join(text.replace("|", "\\|") for text in row) for row in rows]
+        cells = [" | ".join(" ".join(text.split()).replace("|", "\\|") for text in row) for row in rows]
         table = "\n".join(
             ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
         )
@@ -126,7 +124,7 @@ class TranslationSamples(Callback):
 class Report(Callback):
     """Report a score at every validation, in ``reports.jsonl``, to a sweeper, which may end the run early.
 
-    The step of a report is the number of the validation.
+    The step of a report is the number of the validation; a run that continues counts on.
 
     Args:
         metric: Logged name of the score; one that is not logged at validations is not reported.
@@ -135,19 +133,24 @@ class Report(Callback):
 
     def __init__(self, metric: str, dirpath: str) -> None:
         self.metric, self.folder = metric, Path(dirpath)
+        self._num_validations = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the number of validations."""
+        return {"num_validations": self._num_validations}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Count on."""
+        self._num_validations = state_dict["num_validations"]
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a line."""
-        value = trainer.callback_metrics.get(self.metric)
-        if value is None or trainer.sanity_checking or is_dry(trainer) or not trainer.is_global_zero:
+        if trainer.state.fn != "fit" or trainer.sanity_checking or is_dry(trainer):
             return
-        interval = trainer.val_check_batch or math.inf
-        step, batches = trainer.global_step, trainer.num_training_batches
-        if math.isfinite(batches) and math.isfinite(interval):
-            done = trainer.fit_loop.epoch_loop.batch_idx + 1
-            per_epoch = max(1, int(batches) // int(interval))
-            step = trainer.current_epoch * per_epoch + max(1, done // int(interval))
-        report(float(value), step, self.folder)
+        self._num_validations += 1
+        value = trainer.callback_metrics.get(self.metric)
+        if value is not None and trainer.is_global_zero:
+            report(float(value), self._num_validations, self.folder)
 
 
 class ResumeState(Callback):
@@ -228,7 +231,8 @@ class ResumeState(Callback):
         states = checkpoint.get("callbacks", {})
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
-                states[each.state_key] = moved(states[each.state_key], Path(str(each.dirpath)), own=own)
+                folder = Path(str(each.dirpath))
+                states[each.state_key] = moved(states[each.state_key], folder, own=own, mode=each.mode)
         for callback in callbacks:
             if isinstance(callback, EarlyStopping) and callback.state_key in states:
                 states[callback.state_key] |= {"patience": callback.patience}
@@ -308,10 +312,11 @@ def own_folders(trainer: pl.Trainer) -> set[Path]:
     return found
 
 
-def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
+def moved(state: dict[str, Any], folder: Path, *, own: bool, mode: str) -> dict[str, Any]:
     """Return the state of a `ModelCheckpoint` with the places that its files have now.
 
-    The folder is where its files are now. Those of another run, not `own`, are not of this one.
+    The folder is where its files are now. Those of another run, not `own`, are not of this one. If the best is missing, it
+    is the best of the others: ``min`` or ``max`` by the `mode`.
     """
 
     def here(path: str) -> str:
@@ -324,12 +329,14 @@ def moved(state: dict[str, Any], folder: Path, *, own: bool) -> dict[str, Any]:
     best = here(state["best_model_path"])
     if own and state["best_model_path"] and not best:
         name = Path(state["best_model_path"]).name
-        warn(f"{folder / name} is missing: the best of the others is kept")
+        best = (min if mode == "min" else max)(kept, key=lambda path: float(kept[path]), default="")
+        others = "the best of the others" if best else "the best from now on"
+        warn(f"{folder / name} is missing: {others} is kept")
     state = state | {
         "dirpath": str(folder),
         "best_k_models": kept,
         "best_model_path": best,
-        "best_model_score": state["best_model_score"] if best else None,
+        "best_model_score": kept.get(best, state["best_model_score"]) if best else None,
         "kth_best_model_path": here(state["kth_best_model_path"]),
         "last_model_path": here(state["last_model_path"]),
     }
@@ -383,7 +390,8 @@ class StopOnSignal(BorderCallback):
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self._received = number
-        print("\nstopping after this step; once more to stop at once", file=sys.stderr, flush=True)
+        with suppress(OSError):  # not by sys.stderr, which may be in the middle of writing
+            os.write(2, b"\nstopping after this step; once more to stop at once\n")
 
     def at_border(self, trainer: pl.Trainer, *, epoch_ends: bool = False) -> None:
         """Save."""
@@ -448,8 +456,8 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
 def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | None:
     """Return the checkpoint of the model to keep: ``best.ckpt``, of the first callback that compares scores.
 
-    Without one, that of the last step; None if there is none of it, as without checkpoints, or if a callback has changed
-    the weights after it: the module has them.
+    Without one, that of the last step. None says that the weights of the module are to be kept: without checkpoints, or
+    if a callback has changed them after the last one.
 
     Args:
         trainer: After `fit`.

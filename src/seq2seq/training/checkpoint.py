@@ -211,11 +211,16 @@ class DurableCheckpointIO(TorchCheckpointIO):
         return read_checkpoint(path, map_location)
 
 
-def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, Any]:
+START_AGAIN = "remove it to start again"
+
+
+def read_checkpoint(
+    path: str | Path, map_location: Any = "cpu", *, advice: str = START_AGAIN
+) -> dict[str, Any]:
     """Read a checkpoint without running code; if it is damaged, read the previous one.
 
     Raises:
-        TrainingFailed: Neither can be read.
+        TrainingFailed: Neither can be read; with advice.
     """
     path, reasons = Path(path), []
     for candidate in (path, previous(path)):
@@ -233,7 +238,7 @@ def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, An
             reasons.append(f"{candidate} is damaged ({' '.join(str(error).split())[:120]})")
             if candidate == path and previous(path).exists():
                 warn(f"{reasons[-1]}: {previous(path).name} is used")
-    raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: remove it to start again")
+    raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: {advice}")
 
 
 def replace_last(new: Path, path: Path) -> None:

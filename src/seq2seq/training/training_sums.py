@@ -42,7 +42,8 @@ class TrainingSums(Callback):
         self._step = torch.zeros(4, dtype=torch.float64)  # of all processes
         self._logged = torch.zeros(4, dtype=torch.float64)  # of the steps since the last logged values
         self._gradients: list[Tensor | None] = []  # of a checkpoint, until training starts
-        self._since = 0.0
+        self._since, self._tokens = 0.0, 0.0  # the clock of the speed, and the tokens since
+        self._stopped_at = 0.0
         self._is_spent = False  # the gradient of the batch that is trained on, by a step of the optimizer
 
     def add(self, sums: LossSums, sentence_ids: Tensor, *, is_first: bool) -> None:
@@ -83,6 +84,7 @@ class TrainingSums(Callback):
         is_scaled = str(trainer.precision).startswith("16")  # the gradient scaler skips infinite gradients
         if loss_is_finite:
             self._logged += self._step
+            self._tokens += float(self._step[3])
         if not loss_is_finite or not (is_scaled or norm.isfinite()):
             self._count_nonfinite("gradient" if loss_is_finite else "loss", trainer)
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
@@ -90,12 +92,14 @@ class TrainingSums(Callback):
         step = trainer.global_step + 1  # Lightning counts from 0
         if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:  # type: ignore[attr-defined]  # of a connector
             return {}
+        if not self._logged[3]:  # all steps were left out
+            return {}
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
-        values["tokens_per_second"] = float(self._logged[3]) / seconds
+        values["tokens_per_second"] = self._tokens / seconds
         values |= {"total_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
         self._logged = torch.zeros_like(self._logged)
-        self._since = time.perf_counter()
+        self._since, self._tokens = time.perf_counter(), 0.0
         return {"step": float(step)} | {f"train/{name}": value for name, value in values.items()}
 
     def _count_nonfinite(self, what: str, trainer: pl.Trainer) -> None:
@@ -112,8 +116,16 @@ class TrainingSums(Callback):
             warn(f"{message}; step left out ({self._num_nonfinite} of {self.max_nonfinite_steps})")
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Measure the speed from now on, so that it excludes validations."""
-        self._since = time.perf_counter()
+        """Measure the speed from now on, without what was between the epochs."""
+        self._since, self._tokens = time.perf_counter(), 0.0
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop the clock."""
+        self._stopped_at = time.perf_counter()
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let the clock go on."""
+        self._since += time.perf_counter() - self._stopped_at
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
@@ -167,7 +179,7 @@ class TrainingSums(Callback):
         trainer.log_every_n_steps = math.ceil(min(trainer.log_every_n_steps, steps))  # type: ignore[attr-defined]
         for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
             parameter.grad = None if gradient is None else gradient.to(parameter.device)
-        self._gradients, self._since = [], time.perf_counter()
+        self._gradients, self._since, self._tokens = [], time.perf_counter(), 0.0
 
 
 def gradient_norm(optimizer: Optimizer) -> Tensor:

@@ -26,7 +26,7 @@ EVEN = 3
 
 
 def short(token: str, most: int = 18) -> str:
-    """Shorten a token; draw the ▁ of SentencePiece thin; escape the dollar sign, which begins formulas in matplotlib."""
+    """Shorten a token; show the ▁ of SentencePiece as a dot; escape the dollar sign, which begins formulas in matplotlib."""
     token = f"·{token[1:]}" if token.startswith("▁") and len(token) > 1 else token
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
@@ -122,7 +122,7 @@ class AttentionFigure:
         target_tokens: Sequence[str],
         **options: Any,
     ) -> Figure:
-        """Draw weights as `draw` does, and return the figure; the next call reuses it."""
+        """Draw weights as `draw_matrix` does, and return the figure; the next call reuses it."""
         pitch = min(0.3, 2.7 / max(len(source_tokens), len(target_tokens), 1))  # of the labels, in inches
         points = min(8.5, max(4, 72 * pitch))
         self.figure.set_size_inches(CARD, 0.95 + max(pitch, points / 72) * len(target_tokens))
@@ -137,7 +137,7 @@ class AttentionFigure:
 
 
 class Panel(NamedTuple):
-    """What is drawn of a sentence; see `draw`."""
+    """What is drawn of a sentence; see `draw_matrix`."""
 
     title: str
     matrix: npt.ArrayLike
@@ -152,7 +152,7 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
     A panel is a `Panel`, or a tuple of its parts.
 
     Raises:
-        ValueError: Another ending, or weights that do not fit, see `draw`.
+        ValueError: Another ending, or weights that do not fit, see `draw_matrix`.
     """
     drawn = [Panel(*panel) for panel in panels]
     heights = [1.4 + CELL * len(panel.target) for panel in drawn]
