@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
+from seq2seq.data.formats import kinds
 from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.errors import InputError
@@ -325,6 +326,12 @@ def test_text_that_begins_with_no_sentences_is_refused_with_the_way(kind, tmp_pa
     (tmp_path / "a.en").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=way):
         read_lines(tmp_path / "a.en")
+
+
+def test_the_way_for_standard_input_names_no_file():
+    """It can be copied: the converter reads standard input, too."""
+    assert str(kinds.refusal("standard input", "UTF-16")).endswith("iconv -f UTF-16 -t UTF-8")
+    assert "data.file=a.tmx" in str(kinds.refusal("b/a.tmx", "tmx"))
 
 
 def test_segments_without_a_root_are_read(tmp_path):

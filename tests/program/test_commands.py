@@ -181,6 +181,28 @@ def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_p
         assert "--reference" in program(*wrong, command="evaluate", cwd=tmp_path, check=2).text
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [("source.json", None, "source.json.*copy"), ("config.json", b'{"model_type": "marian"}', "another program"),
+     ("config.json", b"{", "damaged"), ("model.safetensors", b"\x10", "model.safetensors.*copy")],
+)  # fmt: skip
+def test_a_folder_that_is_incomplete_or_of_another_program_says_so(name, content, said, tiny_run, tmp_path):
+    shutil.copytree(tiny_run / "model", tmp_path / "model")
+    (tmp_path / "model" / name).unlink()
+    if content is not None:
+        (tmp_path / "model" / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        seq2seq.load(tmp_path / "model").translate(["I see it."])
+
+
+def test_what_is_no_text_and_another_language_are_refused(tiny_run):
+    run = seq2seq.load(tiny_run)
+    with pytest.raises(InputError, match="NoneType"):
+        run.translate([None])
+    with pytest.raises(InputError, match="into fr only"):
+        run.translate(["I see it."], to="de")
+
+
 def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, program):
     (tmp_path / "gold").write_text("0-0 1-1\n\n0-0\n")
     done = program(tiny_run, "--source", sentences, "--target", sentences, "--gold", "gold",

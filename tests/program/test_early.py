@@ -26,6 +26,7 @@ REFUSED = {
     "kind of device": ["translate", "grammar-en-fr", "--device", "tpu"],
     "input": ["translate", "grammar-en-fr", "--source", "nowhere"],
     "beam size": ["translate", "grammar-en-fr", "--beam-size", "0"],
+    "sentence after models": ["translate", "grammar-en-fr", "--ensemble", "grammar-en-fr", "I see it."],
     "sentence and file": ["translate", "grammar-en-fr", "A cat.", "--source", "a.en"],
     "option": ["translate", "grammar-en-fr", "--bem-size", "3"],
     "port": ["serve", "grammar-en-fr", "--port", "80"],
@@ -248,6 +249,19 @@ def test_exchanged_letters_are_put_right():
         swapped = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
         if "." not in key[place : place + 2] and swapped not in keys:
             assert nearest_key(swapped, keys) == key
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("decoder.hidden_size", "model.decoder.hidden_size"), ("decoder.dropout", "model.decoder.dropout"),
+     ("decoder.hiden_size", "model.decoder.hidden_size"), ("attention.hidden_size", "model.decoder.attention.score.hidden_size"),
+     ("hidden_size", "model.decoder.hidden_size or model.encoder.hidden_size")],
+)  # fmt: skip
+def test_a_key_without_its_beginning_is_that_of_the_node_it_names(key, meant):
+    from seq2seq.run.config import known_keys
+    from seq2seq.run.messages import nearest_key
+
+    assert nearest_key(key, known_keys()) == meant
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,8 @@ TRAIN = {
     "general attention": (["attention=luong"], r"bilinear\?"),
     "device of another toolkit": (["device=cuda"], r"gpu\?"),
     "key of another toolkit": (["epochs=5"], r"trainer\.max_epochs\?"),
+    "sweep between keys": (["seed=1", "-m", "attention=additiv"], r"attention=additiv: .*additive\?"),
+    "option between keys": (["seed=1", "--config-dir", ".", "attention=dot"], r"options.*before"),
     "option of another toolkit": (["--epochs", "5"], r"--epochs.*trainer\.max_epochs=5\?"),
     "option with a value": (["--learning-rate=0.1"], r"optimizer\.lr=0\.1\?"),
     "key of the launcher": (["-m", "hydra.launcher.num_jobs=2", "seed=1,2"], r"hydra\.launcher\.num_jobs.*hydra\.launcher\.n_jobs\?"),

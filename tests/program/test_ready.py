@@ -487,6 +487,10 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
             "/translate", content=b'{"text": "a"', headers={"Content-Type": "application/json"}
         )
         assert (refused.status_code, "no JSON" in refused.json()["detail"]) == (422, True)
+        latin = client.post(
+            "/translate", content=b'{"text": "caf\xe9"}', headers={"Content-Type": "application/json"}
+        )
+        assert (latin.status_code, "UTF-8" in latin.json()["detail"]) == (400, True)
         plain = client.post("/translate", content=b'{"text": "a"}', headers={"Content-Type": "text/plain"})
         assert (plain.status_code, "Content-Type" in plain.json()["detail"]) == (422, True)
         schema = client.get("/openapi.json").json()

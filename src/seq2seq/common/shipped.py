@@ -56,6 +56,10 @@ def config_of(name: str | Path) -> Path:
         raise InputError(
             f"{path} holds no config.json: give the folder of a finished run, or its model/ folder"
         )
+    if " " in str(name).strip():
+        raise InputError(
+            f"{name}: there is no such folder; a sentence stands before the options, beside the model"
+        )
     known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
     *first, source, target = ["", *str(path).split("-")]
     other = "-".join([*first[1:], target, source])

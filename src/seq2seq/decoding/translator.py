@@ -83,9 +83,9 @@ class Translator:
         if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
             *self._source_tokenizer.vocabulary
         }:
-            raise InputError(
-                f"the model does not translate into {to!r}: {target_tag(to)} is not in its vocabulary"
-            )
+            only = self._target_tokenizer.language
+            others = "" if only == "mul" else f", but into {only or 'one language'} only: leave out --to"
+            raise InputError(f"the model does not translate into {to!r}{others}")
 
     @classmethod
     def load(
@@ -181,6 +181,9 @@ class Translator:
         """
         if isinstance(sentences, str) or isinstance(prefixes, str):
             raise InputError('give a list of sentences, such as ["A sentence."], not a text')
+        for each in sentences:
+            if not isinstance(each, str):
+                raise InputError(f"a sentence must be text, not {type(each).__name__}: {each!r:.40}")
         if replace_unk and isinstance(self._target_tokenizer, SentencePieceTokenizer):
             raise InputError(
                 "--replace-unk needs a vocabulary of words: a model with subwords has no unknown words"

@@ -149,6 +149,9 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     config_path = config_of(path)
     folder = config_path.parent
     arguments, limits = _description(config_path)
+    for name in ("source.json", "target.json", "model.safetensors"):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} has no {name}: copy the whole folder, or export the model again")
     source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):
         size = arguments.get(f"{side}_vocab_size")
@@ -165,8 +168,11 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         _check_step(model.eval())
     except Exception as error:  # a wrong description can fail anywhere
         reason = " ".join(f"{error}".split()) or type(error).__name__
-        where = folder if isinstance(error, InputError) else f"{weights_path} does not hold its weights"
-        raise InputError(f"{where}: {reason:.300}") from error
+        if isinstance(error, InputError):
+            raise InputError(f"{folder}: {reason:.300}") from error
+        raise InputError(
+            f"{weights_path} does not hold the model's weights ({reason:.200}): copy it, or export it again"
+        ) from error
     return SavedModel(model, source, target, limits)
 
 
@@ -178,15 +184,17 @@ def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:
     """
     try:
         config = read_json(path, MAX_CONFIG)
-        if not isinstance(config, dict) or config.get("format_version") != FORMAT_VERSION:
+        if not isinstance(config, dict) or "format_version" not in config:
+            raise InputError("it is of another program")
+        if config["format_version"] != FORMAT_VERSION:
             raise InputError(f"its format_version is not {FORMAT_VERSION}")
         limits = LengthLimits(**without_unknown(LengthLimits, config["limits"], f"{path}"))
         arguments = without_unknown(build_model, config["model"], f"{path}")
         if unknown := arguments.keys() - STORED:
             raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        reason = f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} does not describe a model: {reason:.200}") from error
+        reason = f"{error}" if isinstance(error, InputError) else f"damaged ({type(error).__name__}: {error})"
+        raise InputError(f"{path} describes no model of this program: {reason:.200}") from error
     return arguments, limits
 
 

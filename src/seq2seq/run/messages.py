@@ -120,6 +120,9 @@ def start(main: Callable[[], Any]) -> None:
     held = io.StringIO()
     with exit_on_error():
         sys.argv[1:] = deletable(sys.argv[1:])
+        sys.argv[1:] = sorted(
+            sys.argv[1:], key=lambda each: each not in ("-m", "--multirun")
+        )  # which may stand anywhere
         try:
             with redirect_stderr(held):
                 main()
@@ -282,6 +285,9 @@ def hint_for_option(arguments: Sequence[str]) -> str:
                 value = value or ("…" if following.startswith("-") else following)
                 meant.append(found if "=" in found else f"{found}={value}")
     hint = f"did you mean {' '.join(meant)}? " if meant else ""
+    first_key = next((place for place, each in enumerate(arguments) if each[:1] != "-"), len(arguments))
+    if not meant and any(each[:1] == "-" for each in arguments[first_key:]):
+        return "options, such as --config-dir FOLDER, stand before the keys; --help lists them"
     return f"{hint}values are set by key=value, without dashes; --help lists the options"
 
 
@@ -296,10 +302,19 @@ def nearest_key(name: str, known: list[str]) -> str | None:
     if slip := nearest(name, known, cutoff=1):
         return slip
     known = [key for key in known if key.startswith("hydra") == name.startswith("hydra")]
-    beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{prefix}\.?[^._][^.]*", key)}
+    node = rf"(.*\.)?{re.escape(prefix)}\." if prefix else ""  # decoder.lr is beside model.decoder.dropout
+    beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{node}[^._][^.]*", key)}
     anywhere = {key.rpartition(".")[2]: key for key in sorted(known, key=lambda key: -key.count("."))}
+    within = [key for key in known if prefix and f".{prefix}." in f".{key}" and key.endswith(f".{last}")]
+    if last in beside or within:
+        return beside.get(last) or min(within, key=lambda key: key.count("."))
     if last in anywhere:
-        return anywhere[last]
+        same = [
+            key
+            for key in known
+            if key.rpartition(".")[2] == last and key.count(".") == anywhere[last].count(".")
+        ]
+        return " or ".join(sorted(same)[:3])
     for keys, cutoff in ((beside, 0.6), (anywhere, 0.75)):
         if found := nearest(last, keys, cutoff):
             return keys[found]

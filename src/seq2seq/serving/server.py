@@ -315,6 +315,10 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
         figures.seconds.observe(time.perf_counter() - started)
         return response
 
+    @app.exception_handler(400)  # of FastAPI, for bytes that are no text
+    async def refuse_bytes(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": "the body is not UTF-8"}, 400)
+
     @app.exception_handler(RequestValidationError)
     async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]  # it repeats the input, which may be long

@@ -150,9 +150,9 @@ def refusal(name: str, kind: str) -> InputError:
         "Europarl": "a text with the tags of Europarl",
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
-    return InputError(
-        f"{name} is {shown}, no plain text: {HINTS[kind].replace('FILE.csv', f'{Path(name).stem}.csv').replace('FILE', Path(name).name, 1)}"
-    )
+    hint = HINTS[kind].replace("FILE.csv", f"{Path(name).stem}.csv")
+    hint = hint.replace(" FILE", "") if name == "standard input" else hint.replace("FILE", Path(name).name, 1)
+    return InputError(f"{name} is {shown}, no plain text: {hint}")
 
 
 def text_member(archive: zipfile.ZipFile, path: str | Path) -> str:

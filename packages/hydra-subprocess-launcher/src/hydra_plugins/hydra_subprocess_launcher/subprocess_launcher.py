@@ -170,7 +170,8 @@ class SubprocessLauncher(Launcher):
         while not is_over.wait(1):
             minutes, seconds = divmod(int(time.monotonic() - started), 60)
             running = [
-                f"{title}: {last_line(folder, 'starts').strip()}" for title, folder in [*self.running.items()]
+                f"{title}: {last_line(folder, 'starts', warnings=False).strip()}"
+                for title, folder in [*self.running.items()]
             ]
             text = f"{minutes}:{seconds:02}  {';  '.join(running)}"
             width = shutil.get_terminal_size().columns - 3
@@ -406,10 +407,11 @@ def finished(folder: Path) -> tuple[Any] | None:
     return (json.loads(path.read_text(encoding="utf-8")),) if path.is_file() else None
 
 
-def last_line(folder: Path, nothing: str = "nothing was printed") -> str:
-    """Return the last line that a job printed, without Hydra's hint at its variable; `nothing` if there is none."""
+def last_line(folder: Path, nothing: str = "nothing was printed", *, warnings: bool = True) -> str:
+    """Return the last line that a job printed, a warning only with `warnings`; `nothing` if there is none."""
     said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
-    said = [line for line in said if line.strip() and "HYDRA_FULL_ERROR" not in line]
+    left_out = ("HYDRA_FULL_ERROR",) if warnings else ("HYDRA_FULL_ERROR", "WARNING")
+    said = [line for line in said if line.strip() and not any(word in line for word in left_out)]
     return said[-1] if said else nothing
 
 
