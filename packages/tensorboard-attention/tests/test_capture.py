@@ -610,6 +610,42 @@ def test_a_sentence_without_a_batch():
     assert_same(found, {"self-attention": [of_heads(x[None], x[None], H)]})
 
 
+class HeadsFirstAttention(nn.Module):
+    """Has a softmax over (heads * B, T, S), made of a dimension of its own, or of parts."""
+
+    def __init__(self, heads, fold):
+        super().__init__()
+        self.heads, self.fold = heads, fold
+
+    def forward(self, x):
+        x = self.fold(x, self.heads)
+        return torch.softmax(x @ x.transpose(1, 2), dim=-1)
+
+
+FOLDS = {
+    "view": lambda x, heads: x.unflatten(2, (heads, -1)).permute(2, 0, 1, 3).contiguous().view(-1, x.size(1), D // heads),
+    "reshape": lambda x, heads: x.unflatten(2, (heads, -1)).permute(2, 0, 1, 3).reshape(-1, x.size(1), D // heads),
+    "flatten": lambda x, heads: x.unflatten(2, (heads, -1)).permute(2, 0, 1, 3).flatten(0, 1),
+    "cat": lambda x, heads: torch.cat(x.chunk(heads, dim=2), dim=0),
+    "stack": lambda x, heads: torch.stack(x.chunk(heads, dim=2)).flatten(0, 1),
+    "sentences first": folded,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize(("sentences", "heads"), [(1, 4), (2, 4), (4, 2), (3, 1)])
+def test_heads_may_come_before_sentences(sentences, heads, fold):
+    model, x = HeadsFirstAttention(heads, FOLDS[fold]), torch.randn(sentences, T, D)
+    with capture(nn.Sequential(HandAttention(heads), model)) as found:
+        model(x)
+    assert_same(found, {"self-attention": [of_heads(x, x, heads)]})
+
+
+def test_two_sentences_need_two_names(tmp_path):
+    with pytest.raises(ValueError, match="name"), capture(Block(fused=True), tmp_path, tag=["a", "a"]):
+        pass
+
+
 class Folding(nn.Module):
     """Folds heads into sentences outside of its attention."""
 

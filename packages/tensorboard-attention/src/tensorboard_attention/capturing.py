@@ -135,7 +135,7 @@ def capture(
         target_tokens: Labels of what the decoder reads.
         tokenizer: Instead of them: its `convert_ids_to_tokens` makes labels of the `input_ids` that the model and its decoder
             are called with. Where attention written by hand has heads and sentences in one dimension, tokens say how many sentences
-            there are, if shapes do not; the heads of a sentence follow each other, as in PyTorch.
+            there are, if shapes do not.
         tag: Names the sentence; of several, each has its number behind; or one name for each.
         modules: Paths of modules that return attention weights (B, S), (B, T, S) or (B, heads, T, S), among others; or a
             function for each path that takes the weights out of the output. If they run once for each target token,
@@ -149,13 +149,15 @@ def capture(
         A `Captured`, complete after the block.
 
     Raises:
-        ValueError: The model has no such module, or a module returns no weights.
+        ValueError: The model has no such module, a module returns no weights, or two sentences have one name.
     """
     paths = [modules] if isinstance(modules, str) else modules
     named = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(paths)
     known = [_path(name) for name, _ in model.named_modules()]
     if unknown := [path for path in named if path not in known]:
         raise ValueError(f"modules={unknown}: the model has no such module, but {', '.join(known[1:6])}, …")
+    if not isinstance(tag, str) and len({*tag}) < len(tag):
+        raise ValueError(f"tag={tag!r}: each sentence needs a name of its own")
     sides = {"source": _lists(source_tokens), "target": _lists(target_tokens)}
     num_known = next((len(lists) for lists in sides.values() if lists), None)
     watcher = _Watcher(named, num_known, are_read=tokenizer is not None)
@@ -195,12 +197,21 @@ def _undisturbed(model: nn.Module) -> Iterator[None]:
 
 @dataclass
 class _Running:
-    """A module that is running."""
+    """A module that is running.
+
+    Attributes:
+        path: Of the module.
+        module: Itself.
+        arguments: What it was called with, by name.
+        num_before: How much attention had been found before.
+        folds: Which two dimensions became one, by its size: the last such two.
+    """
 
     path: str
     module: nn.Module
     arguments: dict[str, Any]
     num_before: int
+    folds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -317,6 +328,8 @@ class _Watcher(TorchFunctionMode):
         if weights_of is not None:
             self._compute(weights_of, args, kwargs)
         output = func(*args, **kwargs)
+        if self.running and args and isinstance(output, Tensor) and output.dim() == 3:
+            self._innermost().folds |= _folded(args[0], output)
         if getattr(func, "__name__", "") == "softmax" and self._is_attention(output, args, kwargs):
             self._keep(output)
         return output
@@ -362,8 +375,7 @@ class _Watcher(TorchFunctionMode):
         outwards = self._outwards() if self.running else [_Running("", nn.Identity(), {}, 0)]
         is_named, is_row = self._is_named(), weights.dim() == 2
         try:
-            known = [each.arguments for each in outwards]
-            weights = _with_heads(weights.detach(), known, self.num_sentences, is_named=is_named)
+            weights = _with_heads(weights.detach(), outwards, self.num_sentences, is_named=is_named)
         except ValueError as error:
             self.problems[f"{self._path()} is not captured: {error}"] = None
             return
@@ -512,15 +524,16 @@ def _is_distribution(tensor: Tensor) -> bool:
 
 
 def _with_heads(
-    weights: Tensor, outwards: Sequence[Mapping[str, Any]], num_sentences: int | None, *, is_named: bool
+    weights: Tensor, outwards: Sequence[_Running], num_sentences: int | None, *, is_named: bool
 ) -> Tensor:
     """Return weights of 2 to 4 dimensions as (B, heads, T, S).
 
-    Three dimensions are (B, T, S), or (B * heads, T, S) if tokens or the arguments of the modules say so.
+    Three dimensions are (B, T, S), or (B * heads, T, S) if tokens or the arguments of the modules say so; or
+    (heads * B, T, S) if that is how the module made one dimension of both.
 
     Args:
         weights: Of one call.
-        outwards: The arguments of the module that computed them, and of those around it.
+        outwards: The module that computed them, and those around it.
         num_sentences: B by the tokens; None: unknown.
         is_named: The user says that three dimensions are (B, T, S).
 
@@ -533,7 +546,8 @@ def _with_heads(
         return weights[:, None, None]
     if weights.dim() != 3:
         raise ValueError(f"weights of shape {tuple(weights.shape)} are not (B, heads, T, S)")
-    found = _batch_size([_batch_sizes(each, weights.shape) for each in outwards], len(weights), num_sentences)
+    sizes = [_batch_sizes(each.arguments, weights.shape) for each in outwards]
+    found = _batch_size(sizes, len(weights), num_sentences)
     if found is None and not is_named:
         raise ValueError(
             f"how many sentences the {len(weights)} matrices of weights {tuple(weights.shape)} are of cannot be told from "
@@ -542,7 +556,24 @@ def _with_heads(
     found = found or len(weights)
     if len(weights) % found:
         raise ValueError(f"weights of shape {tuple(weights.shape)} do not fit {found} sentences")
+    folds = (each.folds[len(weights)] for each in outwards if len(weights) in each.folds)
+    if next(folds, None) == (len(weights) // found, found):  # the sentences of a head follow each other
+        return weights.unflatten(0, (-1, found)).transpose(0, 1)
     return weights.unflatten(0, (found, -1))
+
+
+def _folded(given: Any, output: Tensor) -> dict[int, tuple[int, int]]:
+    """Return the two dimensions that became the first of three, by their product; {} if none did, or both are equal."""
+    if isinstance(given, Tensor):
+        sizes = tuple(given.shape[:2]) if given.dim() == 4 and given.shape[2:] == output.shape[1:] else ()
+    else:
+        parts = given if isinstance(given, tuple | list) else ()
+        are_alike = {each.shape[1:] if isinstance(each, Tensor) else None for each in parts} == {
+            output.shape[1:]
+        }
+        sizes = (len(parts), len(parts[0])) if are_alike else ()
+    is_fold = len(sizes) == 2 and sizes[0] != sizes[1] and sizes[0] * sizes[1] == len(output)
+    return {len(output): (sizes[0], sizes[1])} if is_fold else {}
 
 
 def _batch_size(outwards: Sequence[set[int]], num_matrices: int, num_sentences: int | None) -> int | None:
