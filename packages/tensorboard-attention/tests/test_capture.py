@@ -633,7 +633,7 @@ FOLDS = {
 
 
 @pytest.mark.parametrize("fold", FOLDS)
-@pytest.mark.parametrize(("sentences", "heads"), [(1, 4), (2, 4), (4, 2), (3, 1)])
+@pytest.mark.parametrize(("sentences", "heads"), [(1, 4), (2, 4), (4, 2), (4, 4), (3, 1)])
 def test_heads_may_come_before_sentences(sentences, heads, fold):
     model, x = HeadsFirstAttention(heads, FOLDS[fold]), torch.randn(sentences, T, D)
     with capture(nn.Sequential(HandAttention(heads), model)) as found:
@@ -910,15 +910,16 @@ class UnknownAttention(nn.Module):
     "call",
     [
         lambda model: model(torch.nested.nested_tensor([torch.randn(H, 3, D), torch.randn(H, 2, D)])),
+        lambda model: model(torch.nested.nested_tensor([torch.randn(H, 3, D)] * 2).contiguous()),
         lambda model: None,
         lambda model: [model(torch.randn(B, H, T, D)) for _ in range(2)],
     ],
-    ids=["nested", "never called", "called twice"],
+    ids=["nested", "nested, alike", "never called", "called twice"],
 )
 def test_what_does_not_fit_is_named(call):
     class Itself(Attend):
         def forward(self, x):
-            return super().forward(x, x, x)
+            return super().forward(x.contiguous(), x, x)
 
     model = Itself()
     with warnings.catch_warnings():

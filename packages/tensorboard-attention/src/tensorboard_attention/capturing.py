@@ -13,6 +13,7 @@ A module named attention in which none of these was called is reported.
 
 import inspect
 import itertools
+import math
 import re
 import warnings
 from collections import Counter
@@ -44,6 +45,9 @@ LOST = 1e-3
 
 PAIRS = (("query", "key"), ("q", "k"), ("queries", "keys"))
 """Names of arguments that attend, and that are attended to."""
+
+FOLDING = {"reshape", "view", "flatten", "contiguous", "cat", "concat", "concatenate", "stack"}
+"""Functions that make one dimension of two, or prepare it."""
 
 Names = str | Sequence[str]
 Tokens = Sequence[str] | Sequence[Sequence[str]] | None
@@ -328,9 +332,10 @@ class _Watcher(TorchFunctionMode):
         if weights_of is not None:
             self._compute(weights_of, args, kwargs)
         output = func(*args, **kwargs)
-        if self.running and args and isinstance(output, Tensor) and output.dim() == 3:
+        name = getattr(func, "__name__", "")
+        if name in FOLDING and self.running and args:
             self._innermost().folds |= _folded(args[0], output)
-        if getattr(func, "__name__", "") == "softmax" and self._is_attention(output, args, kwargs):
+        if name == "softmax" and self._is_attention(output, args, kwargs):
             self._keep(output)
         return output
 
@@ -563,17 +568,34 @@ def _with_heads(
 
 
 def _folded(given: Any, output: Tensor) -> dict[int, tuple[int, int]]:
-    """Return the two dimensions that became the first of three, by their product; {} if none did, or both are equal."""
+    """Return the first two dimensions of four, which become one, by their product; or how many parts become one tensor.
+
+    Two equal sizes are returned only where heads come first: parts, or a view of a tensor in which they lie closer together.
+    """
+    if not all(_is_dense(each) for each in (given, output) if isinstance(each, Tensor)):
+        return {}
     if isinstance(given, Tensor):
-        sizes = tuple(given.shape[:2]) if given.dim() == 4 and given.shape[2:] == output.shape[1:] else ()
+        is_fold = given.dim() == 4 and given.shape[2:] == output.shape[-2:]
+        sizes = tuple(given.shape[:2]) if is_fold else ()
+        is_swapped = is_fold and 0 < given.stride(0) < given.stride(1)
     else:
         parts = given if isinstance(given, tuple | list) else ()
-        are_alike = {each.shape[1:] if isinstance(each, Tensor) else None for each in parts} == {
-            output.shape[1:]
-        }
-        sizes = (len(parts), len(parts[0])) if are_alike else ()
-    is_fold = len(sizes) == 2 and sizes[0] != sizes[1] and sizes[0] * sizes[1] == len(output)
-    return {len(output): (sizes[0], sizes[1])} if is_fold else {}
+        are_alike = {each.shape if isinstance(each, Tensor) else None for each in parts}
+        shape = are_alike.pop() if len(are_alike) == 1 else None
+        is_fold = shape is not None and len(shape) == 3 and shape[1:] == output.shape[-2:]
+        sizes = (len(parts), len(parts[0])) if is_fold else ()
+        is_swapped = True
+    if (
+        len(sizes) != 2
+        or math.prod(sizes) != math.prod(output.shape[:-2])
+        or (sizes[0] == sizes[1] and not is_swapped)
+    ):
+        return {}
+    return {math.prod(sizes): (sizes[0], sizes[1])}
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_nested
 
 
 def _batch_size(outwards: Sequence[set[int]], num_matrices: int, num_sentences: int | None) -> int | None:
