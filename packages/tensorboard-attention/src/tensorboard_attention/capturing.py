@@ -750,13 +750,16 @@ def _has_another(given: Mapping[str, Tensor], shape: Sequence[int]) -> bool | No
             return (num_rows == 1 and len(each) == size) or (size == 1 and len(each) == num_columns)
         return not Counter([size, num_columns]) - Counter(each.shape)
 
-    distinct = {id(each): name for name, each in reversed(given.items())}
-    if len(distinct) == 1:
+    distinct: dict[int, str] = {}  # names of tensors, each once
+    for name, each in given.items():
+        distinct.setdefault(id(each), name)
+    first, *others = distinct.values()
+    fitting = [name for name in distinct.values() if fits(given[name])]
+    if not others:
         return False
-    fitting = [name for name in given if name in distinct.values() and fits(given[name])]
     if num_rows != num_columns:
         return True if fitting else None
-    if not [name for name in fitting if given[name] is not next(iter(given.values()))]:
+    if fitting in ([], [first]):
         return False
     return True if any(ATTENDED.search(name) for name in fitting) else None
 
