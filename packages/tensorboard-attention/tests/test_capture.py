@@ -1,5 +1,6 @@
 """Attention of models that know nothing of this program: what is recorded is what the eager computation has."""
 
+import inspect
 import math
 import os
 import subprocess
@@ -522,6 +523,373 @@ def test_the_recurrent_decoder_of_joeynmt(modules):
     assert_same(found, {"cross-attention": [array(decoder.eval()(*call)[1])[:, None]]})
 
 
+# ---- Attention by hand: heads and sentences in one dimension
+
+
+def folded(x, heads):
+    """Vectors (B, T, D) as (B * heads, T, D / heads)."""
+    return x.unflatten(2, (heads, -1)).transpose(1, 2).flatten(0, 1)
+
+
+class HandAttention(nn.Module):
+    """Has a softmax over (B * heads, T, S)."""
+
+    def __init__(self, heads, is_batch_first=True):
+        super().__init__()
+        self.heads, self.is_batch_first = heads, is_batch_first
+
+    def forward(self, x, memory=None):
+        memory = x if memory is None else memory
+        if not self.is_batch_first:
+            x, memory = x.transpose(0, 1), memory.transpose(0, 1)
+        if x.dim() == 2:  # of one target token
+            x = x[:, None]
+        weights = (folded(x, self.heads) @ folded(memory, self.heads).transpose(1, 2)).softmax(dim=-1)
+        self.weights = weights
+        return weights.unflatten(0, (-1, self.heads)).mean(dim=1) @ memory
+
+
+class FoldedAttention(nn.Module):
+    """Is given heads as sentences."""
+
+    def forward(self, x):
+        return torch.softmax(x @ x.transpose(1, 2), dim=-1) @ x
+
+
+def of_heads(x, memory, heads):
+    """Weights (B, heads, T, S) of `HandAttention`."""
+    split = lambda x: array(x).reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)  # noqa: E731
+    return softmax(split(x) @ split(memory).swapaxes(2, 3))
+
+
+SIZES = [
+    *[(1, 5, 5, 4), (1, 4, 4, 4), (1, 1, 1, 4), (2, 4, 4, 2), (4, 2, 2, 2), (4, 4, 4, 1), (8, 4, 4, 2)],
+    *[(1, 1, 4, 4), (1, 1, 8, 8), (2, 4, 2, 2), (2, 2, 4, 4), (4, 4, 2, 1), (2, 1, 2, 2), (3, 3, 9, 1)],
+]
+"""Sentences, target, source, heads."""
+
+
+@pytest.mark.parametrize("is_batch_first", [True, False], ids=["batch first", "batch second"])
+@pytest.mark.parametrize(("sentences", "rows", "columns", "heads"), SIZES)
+def test_heads_and_sentences_are_told_apart_whatever_their_numbers(
+    sentences, rows, columns, heads, is_batch_first
+):
+    x, memory = torch.randn(sentences, rows, 16), torch.randn(sentences, columns, 16)
+    model = HandAttention(heads, is_batch_first)
+    given = [x] if rows == columns else [x, memory]
+    with capture(model) as found:
+        model(*(each if is_batch_first else each.transpose(0, 1).contiguous() for each in given))
+    kind = "self-attention" if rows == columns else "cross-attention"
+    assert_same(found, {kind: [of_heads(x, given[-1], heads)]})
+
+
+@pytest.mark.parametrize("columns", [2, 4, 7])
+def test_heads_of_a_decoder_of_one_token_after_the_other(columns):
+    state, memory = torch.randn(2, 16), torch.randn(2, columns, 16)
+    model = HandAttention(4)
+    with capture(model) as found:
+        model(state, memory)
+    assert_same(found, {"cross-attention": [of_heads(state[:, None], memory, 4)]})
+
+
+def test_a_sentence_without_a_batch():
+    model = nn.MultiheadAttention(D, H)
+    x = torch.randn(H, D)
+    with capture(model) as found:
+        model(x, x, x)
+    assert found.layers[0].weights.shape == (1, H, H, H)
+
+    class UnbatchedAttention(nn.Module):
+        def forward(self, x):
+            heads = x.unflatten(1, (H, -1)).transpose(0, 1)
+            return torch.softmax(heads @ heads.transpose(1, 2), dim=-1)
+
+    model = UnbatchedAttention()
+    with capture(model) as found:
+        model(x)
+    assert_same(found, {"self-attention": [of_heads(x[None], x[None], H)]})
+
+
+class HeadsFirstAttention(nn.Module):
+    """Has a softmax over (heads * B, T, S), made of a dimension of its own, or of parts."""
+
+    def __init__(self, heads, fold):
+        super().__init__()
+        self.heads, self.fold = heads, fold
+
+    def forward(self, x):
+        x = self.fold(x, self.heads)
+        return torch.softmax(x @ x.transpose(1, 2), dim=-1)
+
+
+FOLDS = {
+    "view": lambda x, heads: x.unflatten(2, (heads, -1)).permute(2, 0, 1, 3).contiguous().view(-1, x.size(1), D // heads),
+    "reshape": lambda x, heads: x.unflatten(2, (heads, -1)).permute(2, 0, 1, 3).reshape(-1, x.size(1), D // heads),
+    "flatten": lambda x, heads: x.unflatten(2, (heads, -1)).permute(2, 0, 1, 3).flatten(0, 1),
+    "cat": lambda x, heads: torch.cat(x.chunk(heads, dim=2), dim=0),
+    "stack": lambda x, heads: torch.stack(x.chunk(heads, dim=2)).flatten(0, 1),
+    "sentences first": folded,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize(("sentences", "heads"), [(1, 4), (2, 4), (4, 2), (4, 4), (3, 1)])
+def test_heads_may_come_before_sentences(sentences, heads, fold):
+    model, x = HeadsFirstAttention(heads, FOLDS[fold]), torch.randn(sentences, T, D)
+    with capture(nn.Sequential(HandAttention(heads), model)) as found:
+        model(x)
+    assert_same(found, {"self-attention": [of_heads(x, x, heads)]})
+
+
+def test_two_sentences_need_two_names(tmp_path):
+    with pytest.raises(ValueError, match="name"), capture(Block(fused=True), tmp_path, tag=["a", "a"]):
+        pass
+
+
+class Folding(nn.Module):
+    """Folds heads into sentences outside of its attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.attention = nn.Embedding(30, D), FoldedAttention()
+
+    def forward(self, input_ids):
+        self.x = self.embedding(input_ids)
+        return self.attention(folded(self.x, H))
+
+
+@pytest.mark.parametrize("told", ["source_tokens", "tokenizer"])
+def test_tokens_and_a_tokenizer_say_how_many_sentences_there_are(told, tmp_path):
+    model, ids = Folding(), torch.randint(1, 30, (B, H))
+    tokens = {"source_tokens": [list("abcd")] * B, "tokenizer": Vocabulary()}[told]
+    with capture(model, tmp_path, **{told: tokens}) as found:
+        model(ids)
+    assert_same(found, {"self-attention": [of_heads(model.x, model.x, H)]})
+    assert len(read_log_folder(tmp_path)["views"]) == B
+
+
+@pytest.mark.parametrize(
+    ("model", "call", "tokens"),
+    [
+        (Folding(), torch.randint(1, 30, (B, H)), None),
+        (Folding(), torch.randint(1, 30, (B, H)), [list("abcd")] * 4),
+        (HandAttention(H), torch.randn(4, T, D), [list("abcde")] * 2),
+        (HandAttention(1), torch.randn(4, 4, D), [list("abcd")] * 2),
+        (HandAttention(2, is_batch_first=False), torch.randn(T, 2, D), [list("abcde")] * 4),
+    ],
+    ids=["unknown", "another", "of heads", "without heads", "batch second"],
+)
+def test_a_batch_that_is_in_doubt_is_named(model, call, tokens):
+    with pytest.warns(UserWarning, match="is not captured"), capture(model, source_tokens=tokens) as found:
+        model(call)
+    assert found.layers == []
+
+
+# ---- Self or cross
+
+
+class NamedAttention(nn.Module):
+    """Is given sequences by any names, and attends from the first to that of a place."""
+
+    def __init__(self, names, place=0):
+        super().__init__()
+
+        def forward(*given):
+            return torch.softmax(given[0] @ given[place].transpose(1, 2), dim=-1)
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names.split()])
+        self.forward = forward
+
+
+def sequence(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
+
+
+@pytest.mark.parametrize("has_own", [True, False], ids=["within", "alone"])
+@pytest.mark.parametrize(
+    ("names", "place", "others", "kind"),
+    [
+        ("hidden_states residual", 0, [(B, T, D)], "self-attention"),
+        ("hidden_states residual alibi attention_mask", 0, [(B, T, D), (B * H, 1, T), (B, T, T)], "self-attention"),
+        ("x skip", 0, [(B, T, D)], "self-attention"),
+        ("x time_embedding", 0, [(B, D)], "self-attention"),
+        ("x encoder_hidden_states", 1, [(B, T, D)], "cross-attention"),
+        ("x encoder_hidden_states residual", 1, [(B, T, D), (B, T, D)], "cross-attention"),
+        ("x memory", 1, [(B, T, D)], "cross-attention"),
+        ("x y", 1, [(B, S, D)], "cross-attention"),
+        ("x y z", 1, [(B, S, D), (B, T, D)], "cross-attention"),
+        ("query key", 1, [(B, T, D)], "cross-attention"),
+    ],
+)  # fmt: skip
+def test_only_another_sequence_that_is_attended_to_makes_cross_attention(names, place, others, kind, has_own):
+    model = NamedAttention(names, place)
+    given = [sequence(B, T, D), *(sequence(*shape, 1).squeeze(-1) for shape in others)]
+    with capture(nn.ModuleList([model]) if has_own else model) as found:
+        model(*given)
+    assert found.problems == []
+    assert list(found.kinds()) == [kind]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_sequence_that_may_be_attended_to_or_not_is_named(place):
+    model = NamedAttention("x y", place)
+    with pytest.warns(UserWarning, match="cannot be told"), capture(model) as found:
+        model(sequence(B, T, D), sequence(B, T, D, 1).squeeze(-1))
+    assert list(found.kinds()) == ["self-attention"]
+
+
+class ProjectedAttention(nn.Module):
+    """Attention that another module computes from queries and keys, with heads or without."""
+
+    def __init__(self, has_heads):
+        super().__init__()
+        self.query, self.key, self.has_heads = nn.Linear(D, D), nn.Linear(D, D), has_heads
+        self.dot = NamedAttention("q k", 1)
+        if has_heads:
+            self.dot = Attend()
+
+    def forward(self, q, k):
+        q, k = self.query(q), self.key(k)
+        if self.has_heads:
+            q, k = (each.unflatten(2, (H, -1)).transpose(1, 2) for each in (q, k))
+            return self.dot(q, k, k)
+        return self.dot(q, k)
+
+
+@pytest.mark.parametrize("has_heads", [True, False], ids=["heads", "one head"])
+@pytest.mark.parametrize("columns", [None, T, S], ids=["self", "as long", "longer"])
+def test_queries_and_keys_are_of_the_sequences_of_the_attention_around(columns, has_heads):
+    model, x = ProjectedAttention(has_heads), sequence(B, T, D)
+    model.dot.__class__.__name__ = "DotProductAttention"
+    with capture(model) as found:
+        model(x, x if columns is None else torch.randn(B, columns, D))
+    assert list(found.kinds()) == ["self-attention" if columns is None else "cross-attention"]
+
+
+@pytest.mark.parametrize("length", [2, 1])
+def test_bloom_whose_residual_and_alibi_are_no_source(length):
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    config = transformers.BloomConfig(
+        vocab_size=30, hidden_size=D, n_layer=2, n_head=H, attn_implementation="eager"
+    )
+    model, ids = transformers.BloomModel(config), torch.randint(30, (B, length))
+    with capture(model) as found:
+        model(ids)
+    expected = model.eval()(ids, output_attentions=True).attentions
+    assert_same(found, {"self-attention": list(map(array, expected))})
+
+
+# ---- Weights are a copy
+
+
+class ChangingAttention(nn.Module):
+    """Changes its weights in place after the softmax."""
+
+    def __init__(self, change, dtype=torch.float32):
+        super().__init__()
+        self.change, self.dtype = change, dtype
+
+    def forward(self, x):
+        weights = torch.softmax((x @ x.transpose(1, 2)).to(self.dtype), dim=-1)
+        self.weights = weights.clone()
+        return weights, self.change(weights)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: weights.mul_(0.5),
+        lambda weights: F.dropout(weights, 0.5, training=True, inplace=True),
+        lambda weights: weights[:, 0].zero_(),
+        lambda weights: torch.softmax(torch.ones_like(weights), dim=-1, out=weights),
+    ],
+    ids=["scaled", "dropout", "a view", "out"],
+)
+def test_weights_are_those_before_the_model_changes_them(change, dtype):
+    model = ChangingAttention(change, dtype)
+    x = torch.randn(B, T, D)
+    with capture(model) as found:
+        model(x)
+    assert torch.equal(found.layers[0].weights[:, 0], model.weights.to(found.layers[0].weights.dtype))
+
+
+def test_weights_that_a_named_module_returns_are_those_before_others_change_them():
+    inner = ChangingAttention(lambda weights: weights.sum())
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            self.inner(x)[0].zero_()
+
+    model = Outer()
+    with capture(model, modules={"inner": lambda output: output[0]}) as found:
+        model(torch.randn(B, T, D))
+    assert torch.equal(found.layers[0].weights[:, 0], inner.weights)
+
+
+# ---- Layers that share a module
+
+
+class Shared(nn.Module):
+    """One layer that is run several times."""
+
+    def __init__(self, layer, times=3):
+        super().__init__()
+        self.layer, self.times = layer, times
+
+    def forward(self, x, *memory):
+        for _ in range(self.times):
+            x = self.layer(x, *memory)
+        return x
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
+@pytest.mark.parametrize("length", [1, 2])
+@pytest.mark.parametrize(
+    ("layer", "kinds"),
+    [
+        (HandAttention(H), ["self-attention"]),
+        (nn.TransformerEncoderLayer(D, H, 32, batch_first=True), ["self-attention"]),
+        (nn.TransformerDecoderLayer(D, H, 32, batch_first=True), ["self-attention", "cross-attention"]),
+    ],
+    ids=["by hand", "encoder", "decoder"],
+)
+def test_a_shared_module_is_as_many_layers_whatever_the_length(layer, kinds, length):
+    model = Shared(layer)
+    memory = [torch.randn(1, S, D)] if len(kinds) == 2 else []
+    with capture(model) as found:
+        model(torch.randn(1, length, D), *memory)
+    assert found.problems == []
+    shapes = {
+        kind: [tuple(layer.weights.shape) for layer in layers] for kind, layers in found.kinds().items()
+    }
+    columns = {"self-attention": length, "cross-attention": S}
+    assert shapes == {kind: [(1, H, length, columns[kind])] * 3 for kind in kinds}
+
+
+def test_a_shared_module_of_a_model_that_runs_for_each_token_is_named():
+    model = Shared(nn.TransformerDecoderLayer(D, H, 32, batch_first=True))
+    with warnings.catch_warnings(), capture(model) as found:
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            model(torch.randn(1, 1, D), torch.randn(1, S, D))
+    assert found.layers == []
+    assert len(found.problems) == 2
+
+
+def test_rows_of_a_source_of_one_token_stay_rows():
+    call = torch.randint(30, (B, 1)), torch.randn(B, T, D), torch.zeros(B, 1, dtype=torch.bool)
+    model = Tacotron(LocationSensitiveAttention())
+    with capture(model) as found:
+        model(*call)
+    assert_same(found, {"cross-attention": [array(torch.stack(model.told, dim=1))[:, None]]})
+
+
 # ---- What cannot be captured is named
 
 
@@ -542,15 +910,16 @@ class UnknownAttention(nn.Module):
     "call",
     [
         lambda model: model(torch.nested.nested_tensor([torch.randn(H, 3, D), torch.randn(H, 2, D)])),
+        lambda model: model(torch.nested.nested_tensor([torch.randn(H, 3, D)] * 2).contiguous()),
         lambda model: None,
         lambda model: [model(torch.randn(B, H, T, D)) for _ in range(2)],
     ],
-    ids=["nested", "never called", "called twice"],
+    ids=["nested", "nested, alike", "never called", "called twice"],
 )
 def test_what_does_not_fit_is_named(call):
     class Itself(Attend):
         def forward(self, x):
-            return super().forward(x, x, x)
+            return super().forward(x.contiguous(), x, x)
 
     model = Itself()
     with warnings.catch_warnings():

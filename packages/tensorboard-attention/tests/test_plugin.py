@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import math
 import os
 import re
@@ -75,6 +76,38 @@ def test_the_tab_is_listed_and_active_where_there_are_records(client):
     assert listing["attention"]["enabled"]
     assert listing["attention"]["tab_name"] == "Attention"
     assert listing["attention"]["loading_mechanism"]["module_path"].endswith("/tab.js")
+
+
+def test_numbers_in_names_are_sorted_by_their_value_however_long():
+    names = [
+        "s",
+        "s 0",
+        "s 9",
+        "s 010",
+        "s 11",
+        f"s {9 * '9'}",
+        f"s {19 * '9'}",
+        f"s 1{19 * '0'}",
+        f"s {5000 * '9'}",
+        "s a",
+    ]
+    assert sorted(set(names), key=views.natural) == names
+
+
+def test_reading_a_log_folder_leaves_the_level_of_a_logger_as_it_was(tmp_path):
+    add_attention(tmp_path, "s", [[1.0]], ["a"], ["b"], 1)
+    logger = logging.getLogger("tensorboard")
+    before = logger.level
+    try:
+        logger.setLevel(logging.DEBUG)
+        export_run(tmp_path)
+        assert logger.level == logging.DEBUG
+        event_files.read_steps(tmp_path, "s/forced", most=1, most_bytes=1)
+        with pytest.raises(ValueError, match="no attention records"):
+            export_run(tmp_path / "nothing")
+        assert logger.level == logging.DEBUG
+    finally:
+        logger.setLevel(before)
 
 
 def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):

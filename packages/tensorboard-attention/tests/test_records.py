@@ -5,7 +5,9 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -182,6 +184,45 @@ def test_a_log_folder_is_written_without_a_writer_in_one_event_file(tmp_path):
     assert found == [(1, "a/forced"), (1, "b/forced"), (2, "a/forced"), (2, "b/forced")]
 
 
+def test_sentences_kinds_and_ranks_are_different_tags(tmp_path):
+    written = [
+        (tag, kind, rank)
+        for tag in ("s", "s/k", "s/k/1")
+        for kind in ("k", "1st", "-1")
+        for rank in (0, 1, 11)
+    ]
+    for tag, kind, rank in written:
+        add_attention(tmp_path, tag, [[1.0]], ["a"], ["b"], 1, kind=kind, rank=np.int64(rank))
+    add_attention(tmp_path, "s/True", [[1.0]], ["a"], ["b"], 1, kind="k", rank=True)
+    tags = [event.summary.value[0].tag for event in events_of(tmp_path)]
+    assert len(set(tags)) == len(tags) == len(written) + 1
+    assert tags[-1] == "s/True/k/1"
+
+
+def test_log_folders_are_closed_after_each_record(tmp_path):
+    num_before = threading.active_count()
+    for step in (1, 2):
+        for number in range(20):
+            add_attention(tmp_path / f"run {number}", "s", [[1.0]], ["a"], ["b"], step)
+    assert threading.active_count() == num_before
+    for number in range(20):
+        assert [event.step for event in events_of(tmp_path / f"run {number}")] == [1, 2]
+
+
+def test_threads_write_whole_records_into_one_log_folder(tmp_path):
+    def write(number):
+        tokens = ["a" * 500] * 60
+        add_attention(
+            tmp_path, f"s{number}", np.random.default_rng(number).random((60, 60)), tokens, tokens, 1
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(16)))
+    assert {event.summary.value[0].tag for event in events_of(tmp_path)} == {
+        f"s{n}/forced" for n in range(16)
+    }
+
+
 def test_a_log_folder_that_was_removed_is_written_anew(tmp_path):
     for step in (1, 2):
         add_attention(tmp_path / "run", "a", [[1.0]], ["a"], ["b"], step)
@@ -259,9 +300,17 @@ WRONG = {
     "link": ({"alignment": [(0, 1)]}, "link 0-1 is outside 1-1"),
     "kind": ({"kind": "a/b"}, "kind must hold no slash"),
     "rank": ({"rank": -1}, "rank be at least 0"),
+    "kind that is a rank": ({"tag": "s/forced", "kind": "1"}, "kind must be no number"),
+    "kind that is a rank of many digits": ({"kind": "10"}, "kind must be no number"),
+    "kind that is a rank, with a rank": ({"kind": "2", "rank": 1}, "kind must be no number"),
     "tag": ({"tag": " "}, "tag must be text"),
+    "half a surrogate pair in the tag": ({"tag": "s \ud800"}, "^tag must be text that UTF-8 can encode"),
+    "half a surrogate pair in the kind": ({"kind": "\udc00"}, "^kind must be text that UTF-8 can encode"),
+    "names of layers without layers": ({"layer_names": []}, "layer_names"),
     "effect": ({"effect": [[1.0, 2.0]]}, r"effect must be numbers \(target, source\) = \(1, 1\)"),
-    "infinite effect": ({"effect": [[np.inf]]}, "effect must be numbers"),
+    "infinite effect": ({"effect": [[np.inf]]}, "effect must be finite numbers.* inf$"),
+    "effect of no probability": ({"effect": [[-np.inf]]}, "effect must be finite numbers.*-inf$"),
+    "effect that is no number": ({"effect": [[np.nan]]}, "effect must be finite numbers.* nan$"),
     "effect of a function": ({"effect": lambda is_kept: np.zeros(2)}, r"effect= returned the shape \(2,\)"),
     "text for marks": ({"marks": "late"}, "marks must be at most 16 texts"),
     "many marks": ({"marks": ["m"] * 17}, "marks must be at most 16 texts"),
@@ -330,6 +379,11 @@ HOSTILE = {
     "an effect without numbers": packed(effect=2.0),
     "numbers without an effect": packed(planes=bytes(8)),
     "many marks": packed(marks=["m"] * 17),
+    "names of layers without layers": packed(layers=["l"]),
+    "as many names as rows, without layers": packed(
+        layers=["l", "m"], source=["a"], target=["c", "d"], alignment=None
+    ),
+    "no names of layers": packed(layers=[]),
     "no compression": b"ATTN\x05abc",
     "cut": packed()[:-3],
     "something behind": packed() + b"x",

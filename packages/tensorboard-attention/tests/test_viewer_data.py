@@ -281,6 +281,22 @@ def test_a_scale_says_what_share_of_the_colors_a_weight_has(kind, values, expect
 
 
 @pytest.mark.parametrize(
+    ("effects", "expected"),
+    [
+        ([4, 1, -0.04, -0.2], [1, 0.25, 0, -1]),  # by a fiftieth of the maximum a word may rise
+        ([2, 1, -0.04, 0], [1, 0.5, -1, 0]),
+        ([-0.01, -0.3], [-1, -1]),  # all rise, by however little
+        ([0, -0.01], [0, -1]),
+        ([0, 0], [0, 0]),
+    ],
+)
+def test_effects_have_the_colors_of_heatmaps(effects, expected):
+    script = f"const values = {effects}; tell(effectScale([{{ values, columns: 2 }}]).shares(values));"
+    found = in_charts("effectScale", script)
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(
     ("values", "kind"), [(EVEN, "uniform"), (BROAD, "max"), (PEAKED, "unit"), ([0.0] * 4, "unit")]
 )
 def test_the_fitting_scale_shows_small_differences(values, kind):

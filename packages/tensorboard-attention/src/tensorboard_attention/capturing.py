@@ -13,8 +13,10 @@ A module named attention in which none of these was called is reported.
 
 import inspect
 import itertools
+import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -32,10 +34,20 @@ from tensorboard_attention.writer import add_attention
 
 ATTENTION = re.compile("attention|attn", re.IGNORECASE)
 """What the class of a module that computes attention is called."""
-NOT_ATTENDED = re.compile("mask|bias|pos|rotary|freq|weight|(^|_)(cos|sin)($|_)", re.IGNORECASE)
+NOT_ATTENDED = re.compile(
+    "mask|bias|alibi|pos|rotary|freq|weight|residual|skip|shortcut|(^|_)(cos|sin)($|_)", re.IGNORECASE
+)
 """Names of arguments that are no sequence to attend to."""
+ATTENDED = re.compile("quer|key|value|kv|memor|context|cross|(^|_)enc(?!oding)", re.IGNORECASE)
+"""Names of arguments of which one sequence attends to another."""
 LOST = 1e-3
 """How much of a row of weights may be on positions that have no token."""
+
+PAIRS = (("query", "key"), ("q", "k"), ("queries", "keys"))
+"""Names of arguments that attend, and that are attended to."""
+
+FOLDING = {"reshape", "view", "flatten", "contiguous", "cat", "concat", "concatenate", "stack"}
+"""Functions that make one dimension of two, or prepare it."""
 
 Names = str | Sequence[str]
 Tokens = Sequence[str] | Sequence[Sequence[str]] | None
@@ -126,7 +138,8 @@ def capture(
             frames of sound or patches of an image.
         target_tokens: Labels of what the decoder reads.
         tokenizer: Instead of them: its `convert_ids_to_tokens` makes labels of the `input_ids` that the model and its decoder
-            are called with.
+            are called with. Where attention written by hand has heads and sentences in one dimension, tokens say how many sentences
+            there are, if shapes do not.
         tag: Names the sentence; of several, each has its number behind; or one name for each.
         modules: Paths of modules that return attention weights (B, S), (B, T, S) or (B, heads, T, S), among others; or a
             function for each path that takes the weights out of the output. If they run once for each target token,
@@ -140,16 +153,18 @@ def capture(
         A `Captured`, complete after the block.
 
     Raises:
-        ValueError: The model has no such module, or a module returns no weights.
+        ValueError: The model has no such module, a module returns no weights, or two sentences have one name.
     """
     paths = [modules] if isinstance(modules, str) else modules
     named = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(paths)
     known = [_path(name) for name, _ in model.named_modules()]
     if unknown := [path for path in named if path not in known]:
         raise ValueError(f"modules={unknown}: the model has no such module, but {', '.join(known[1:6])}, …")
+    if not isinstance(tag, str) and len({*tag}) < len(tag):
+        raise ValueError(f"tag={tag!r}: each sentence needs a name of its own")
     sides = {"source": _lists(source_tokens), "target": _lists(target_tokens)}
     num_known = next((len(lists) for lists in sides.values() if lists), None)
-    watcher = _Watcher(named, num_known)
+    watcher = _Watcher(named, num_known, are_read=tokenizer is not None)
     captured = Captured()
     with _undisturbed(model), watcher.watching(model):
         yield captured
@@ -186,20 +201,48 @@ def _undisturbed(model: nn.Module) -> Iterator[None]:
 
 @dataclass
 class _Running:
-    """A module that is running."""
+    """A module that is running.
+
+    Attributes:
+        path: Of the module.
+        module: Itself.
+        arguments: What it was called with, by name.
+        num_before: How much attention had been found before.
+        folds: Which two dimensions became one, by its size: the last such two.
+    """
 
     path: str
     module: nn.Module
     arguments: dict[str, Any]
     num_before: int
+    folds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
 class _Calls:
-    """The attention of all calls of a module."""
+    """The attention of all calls of a module.
+
+    Attributes:
+        weights: Of each call (B, heads, T, S).
+        runs: In which run of the model each call was.
+        is_cross: One of them attended to another sequence.
+        in_doubt: Of one it cannot be told.
+        are_rows: Each call is known to be of one target token.
+    """
 
     weights: list[Tensor] = field(default_factory=list)
+    runs: list[int] = field(default_factory=list)
     is_cross: bool = False
+    in_doubt: bool = False
+    are_rows: bool = False
+
+    def are_of_one_token(self) -> bool:
+        """Say whether one token attended to itself in each of several calls: in layers that share the module."""
+        return len(self.weights) > 1 and not (self.is_cross or self.are_rows) and self.sizes() == {(1, 1)}
+
+    def sizes(self) -> set[tuple[int, ...]]:
+        """Return all (T, S)."""
+        return {tuple(each.shape[2:]) for each in self.weights}
 
 
 class _Watcher(TorchFunctionMode):
@@ -208,13 +251,18 @@ class _Watcher(TorchFunctionMode):
     Args:
         named: Modules that return weights, and how to take them out of the output; None: they are found.
         num_sentences: Of the batch; None: unknown.
+        are_read: Whether the ``input_ids`` of the model are sentences (B, T), as for its tokenizer.
     """
 
     def __init__(
-        self, named: Mapping[str, Callable[[Any], Tensor] | None], num_sentences: int | None
+        self,
+        named: Mapping[str, Callable[[Any], Tensor] | None],
+        num_sentences: int | None,
+        *,
+        are_read: bool = False,
     ) -> None:
         super().__init__()
-        self.named, self.num_sentences = named, num_sentences
+        self.named, self.num_sentences, self.are_read = named, num_sentences, are_read
         self.calls: dict[str, _Calls] = {}
         self.ids: dict[str, list[Tensor]] = {}  # of the sides
         self.problems: dict[str, None] = {}
@@ -264,6 +312,8 @@ class _Watcher(TorchFunctionMode):
         ids = arguments.get("input_ids")
         if isinstance(ids, Tensor) and ids.dim() == 2:
             self.ids.setdefault(_side_of(path) or "source", []).append(ids)
+            if self.are_read and self.num_sentences is None:
+                self.num_sentences = len(ids)
 
     # ---- What: functions
 
@@ -282,7 +332,10 @@ class _Watcher(TorchFunctionMode):
         if weights_of is not None:
             self._compute(weights_of, args, kwargs)
         output = func(*args, **kwargs)
-        if getattr(func, "__name__", "") == "softmax" and self._is_attention(output, args, kwargs):
+        name = getattr(func, "__name__", "")
+        if name in FOLDING and self.running and args:
+            self._innermost().folds |= _folded(args[0], output)
+        if name == "softmax" and self._is_attention(output, args, kwargs):
             self._keep(output)
         return output
 
@@ -292,7 +345,7 @@ class _Watcher(TorchFunctionMode):
         try:
             query = args[0] if args else kwargs["query"]
             with torch.autocast(query.device.type, enabled=False):
-                self._keep(weights_of(*args, **kwargs))
+                self._keep(weights_of(*args, **kwargs), is_own=True)
         except Exception as error:  # the model itself goes on
             self.num_found += 1
             self.problems[f"{self._path()} is not captured: {error}"] = None
@@ -305,8 +358,12 @@ class _Watcher(TorchFunctionMode):
         return weights.dim() == 4 or (is_called_so is not None and weights.dim() in (2, 3))
 
     def _innermost(self) -> _Running:
+        return self._outwards()[0]
+
+    def _outwards(self) -> list[_Running]:
+        """Return the modules that are running, the innermost first."""
         own = [each for each in self.running if not isinstance(each.module, nn.Softmax)]
-        return (own or self.running)[-1]
+        return (own or self.running)[::-1]
 
     def _path(self) -> str:
         return (self.running and self._innermost().path) or "the model"
@@ -314,27 +371,44 @@ class _Watcher(TorchFunctionMode):
     def _is_named(self) -> bool:
         return any(each.path in self.named for each in self.running)
 
-    def _keep(self, weights: Tensor) -> None:
-        """Keep weights as (B, heads, T, S), by the module that is running."""
+    def _keep(self, weights: Tensor, *, is_own: bool = False) -> None:
+        """Keep weights as (B, heads, T, S), by the module that is running.
+
+        They are copied, as the model may change its tensor in place; unless they are `is_own`, which only this watcher has.
+        """
         self.num_found += 1
-        here = self._innermost() if self.running else _Running("", nn.Identity(), {}, 0)
+        outwards = self._outwards() if self.running else [_Running("", nn.Identity(), {}, 0)]
+        is_named, is_row = self._is_named(), weights.dim() == 2
         try:
-            weights = _with_heads(weights.detach(), here.arguments, self.num_sentences)
+            weights = _with_heads(weights.detach(), outwards, self.num_sentences, is_named=is_named)
         except ValueError as error:
             self.problems[f"{self._path()} is not captured: {error}"] = None
             return
-        calls = self.calls.setdefault(here.path, _Calls())
-        calls.weights.append(weights.to(torch.promote_types(weights.dtype, torch.float32)))
-        calls.is_cross = calls.is_cross or _attends_elsewhere(here.arguments)
+        calls = self.calls.setdefault(outwards[0].path, _Calls(are_rows=is_named or is_row))
+        number = torch.promote_types(weights.dtype, torch.float32)
+        calls.weights.append(weights.to(number, copy=not is_own))
+        calls.runs.append(self.num_runs)
+        is_cross = _attends_elsewhere(_of_attention(outwards), weights.shape)
+        calls.is_cross, calls.in_doubt = (
+            calls.is_cross or is_cross is True,
+            calls.in_doubt or is_cross is None,
+        )
 
     def finish(self, captured: Captured, model: nn.Module) -> None:
         """Add layers and problems."""
+        times_shared = {len(calls.weights) for calls in self.calls.values() if calls.are_of_one_token()}
         for path, calls in self.calls.items():
             try:
-                layers = _layers(calls.weights, self.num_runs, self.num_sentences)
+                layers = _layers(calls, times_shared, self.num_runs, self.num_sentences)
                 captured.layers += [Layer(path, weights, calls.is_cross) for weights in layers]
             except ValueError as error:
                 self.problems[f"{path or 'the model'} is not captured: {error}"] = None
+                continue
+            if calls.in_doubt and not calls.is_cross:
+                self.problems[
+                    f"{path or 'the model'} is shown as self-attention, but is given several sequences, and which of them it "
+                    "attends to cannot be told"
+                ] = None
         silent = {
             path: name
             for path, name in self.silent.items()
@@ -454,10 +528,19 @@ def _is_distribution(tensor: Tensor) -> bool:
     return bool((tensor >= 0).all() and ((sums - 1).abs() < 0.02).all())
 
 
-def _with_heads(weights: Tensor, arguments: Mapping[str, Any], num_sentences: int | None) -> Tensor:
+def _with_heads(
+    weights: Tensor, outwards: Sequence[_Running], num_sentences: int | None, *, is_named: bool
+) -> Tensor:
     """Return weights of 2 to 4 dimensions as (B, heads, T, S).
 
-    Three dimensions are (B, T, S), or (B * heads, T, S) if the batch, or the argument of the module, says so.
+    Three dimensions are (B, T, S), or (B * heads, T, S) if tokens or the arguments of the modules say so; or
+    (heads * B, T, S) if that is how the module made one dimension of both.
+
+    Args:
+        weights: Of one call.
+        outwards: The module that computed them, and those around it.
+        num_sentences: B by the tokens; None: unknown.
+        is_named: The user says that three dimensions are (B, T, S).
 
     Raises:
         ValueError: Their first dimension cannot be told.
@@ -468,60 +551,147 @@ def _with_heads(weights: Tensor, arguments: Mapping[str, Any], num_sentences: in
         return weights[:, None, None]
     if weights.dim() != 3:
         raise ValueError(f"weights of shape {tuple(weights.shape)} are not (B, heads, T, S)")
-    if num_sentences is None:
-        num_sentences = _num_sentences(weights.shape, next(iter(_floating(arguments).values()), None))
-    if len(weights) % num_sentences:
-        raise ValueError(f"weights of shape {tuple(weights.shape)} do not fit {num_sentences} sentences")
-    return weights.unflatten(0, (num_sentences, -1))
+    sizes = [_batch_sizes(each.arguments, weights.shape) for each in outwards]
+    found = _batch_size(sizes, len(weights), num_sentences)
+    if found is None and not is_named:
+        raise ValueError(
+            f"how many sentences the {len(weights)} matrices of weights {tuple(weights.shape)} are of cannot be told from "
+            "the shapes of what the modules are given: give the tokens, or modules="
+        )
+    found = found or len(weights)
+    if len(weights) % found:
+        raise ValueError(f"weights of shape {tuple(weights.shape)} do not fit {found} sentences")
+    folds = (each.folds[len(weights)] for each in outwards if len(weights) in each.folds)
+    if next(folds, None) == (len(weights) // found, found):  # the sentences of a head follow each other
+        return weights.unflatten(0, (-1, found)).transpose(0, 1)
+    return weights.unflatten(0, (found, -1))
 
 
-def _num_sentences(shape: Sequence[int], given: Tensor | None) -> int:
-    """Return the batch size of weights (B or B * heads, T, S), given what their module attends from.
+def _folded(given: Any, output: Tensor) -> dict[int, tuple[int, int]]:
+    """Return the first two dimensions of four, which become one, by their product; or how many parts become one tensor.
+
+    Two equal sizes are returned only where heads come first: parts, or a view of a tensor in which they lie closer together.
+    """
+    if not all(_is_dense(each) for each in (given, output) if isinstance(each, Tensor)):
+        return {}
+    if isinstance(given, Tensor):
+        is_fold = given.dim() == 4 and given.shape[2:] == output.shape[-2:]
+        sizes = tuple(given.shape[:2]) if is_fold else ()
+        is_swapped = is_fold and 0 < given.stride(0) < given.stride(1)
+    else:
+        parts = given if isinstance(given, tuple | list) else ()
+        are_alike = {each.shape if isinstance(each, Tensor) else None for each in parts}
+        shape = are_alike.pop() if len(are_alike) == 1 else None
+        is_fold = shape is not None and len(shape) == 3 and shape[1:] == output.shape[-2:]
+        sizes = (len(parts), len(parts[0])) if is_fold else ()
+        is_swapped = True
+    if (
+        len(sizes) != 2
+        or math.prod(sizes) != math.prod(output.shape[:-2])
+        or (sizes[0] == sizes[1] and not is_swapped)
+    ):
+        return {}
+    return {math.prod(sizes): (sizes[0], sizes[1])}
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_nested
+
+
+def _batch_size(outwards: Sequence[set[int]], num_matrices: int, num_sentences: int | None) -> int | None:
+    """Return the batch size, given those that each module may have; None where it is in doubt.
+
+    A module of which each sentence has one matrix may have been given heads as sentences, which those around it know.
 
     Raises:
-        ValueError: It is ambiguous.
+        ValueError: It is not that of the tokens.
+    """
+    known = [sizes for sizes in outwards if sizes]
+    if known and len(known[0]) == 1 and num_matrices not in known[0]:
+        known = known[:1]
+    if num_sentences is not None:
+        if known and not any(num_sentences in sizes for sizes in known):
+            wrong = sorted(set.union(*known))
+            raise ValueError(
+                f"there are tokens of {num_sentences} sentences, and by its shapes the batch has {wrong}"
+            )
+        return num_sentences
+    if num_matrices == 1:
+        return 1
+    common = set.intersection(*known) if known else set()
+    return common.pop() if len(common) == 1 else None
+
+
+def _batch_sizes(arguments: Mapping[str, Any], shape: Sequence[int]) -> set[int]:
+    """Return the batch sizes that the tensors of a module may have, given the shape of its weights (B or B * heads, T, S).
+
+    Sequences of vectors, or of ids, are (B, length, …) or (length, B, …), all of them alike, and of one the length is T or S. In
+    what has four dimensions or more, such as an image, the batch is the first.
     """
     first, *sizes = shape
-    if given is None or first in given.shape[:-1]:
-        return first
-    if given.dim() == 2:  # one sentence, without a dimension for the batch
-        return 1
-    found = {
-        given.size(1 - place) for place in (0, 1) if given.size(place) in sizes
-    }  # batch first, or second
-    found = {size for size in found if first % size == 0}
-    if len(found) != 1:
-        raise ValueError(f"which dimension of {tuple(given.shape)} is the batch? Give the tokens")
-    return found.pop()
+    lengths = set(sizes)
+    given = [
+        each
+        for name, each in arguments.items()
+        if isinstance(each, Tensor)
+        and each.dim() > 1
+        and each.dtype != torch.bool
+        and not NOT_ATTENDED.search(name)
+    ]
+    sequences = [each for each in given if each.dim() > 2 or not each.is_floating_point()]
+    found: dict[int, set[int]] = {}  # the batch size, and which of both lengths are found with it
+    for place in (0, 1) if sequences else ():
+        alike = {each.size(place) for each in sequences}
+        alike = alike - {1} or {1}  # what is 1 is for all sentences
+        around = {size for each in sequences for size in (each.shape[:1] if place else each.shape[1:3])}
+        has_more = any(each.dim() > 3 for each in sequences)
+        if len(alike) == 1 and (lengths & around or has_more) and not (place and has_more):
+            found.setdefault(alike.pop(), set()).update(lengths & around)
+    if not sequences:  # without a batch, or of one target token
+        nums = {each.size(0) for each in given}
+        found |= {1: lengths & nums} if lengths & nums else {}
+        found |= {size: lengths & nums for size in nums if sizes[0] == 1 and len(nums) == 1}
+    whole = {size for size, explained in found.items() if explained == lengths}
+    return {size for size in whole or found if first % size == 0}
 
 
-def _layers(calls: list[Tensor], num_runs: int, num_sentences: int | None) -> list[Tensor]:
+def _layers(calls: _Calls, times_shared: set[int], num_runs: int, num_sentences: int | None) -> list[Tensor]:
     """Return the weights of the layers that the calls of one module are: one, several that share it, or rows of one.
+
+    Args:
+        calls: Of the module.
+        times_shared: How often modules were called that several layers share, as one token shows.
+        num_runs: Of the model.
+        num_sentences: Of the batch; None: unknown.
 
     Raises:
         ValueError: They are neither.
     """
-    if len(calls) == 1:
-        return calls
-    if len({len(each) for each in calls}) > 1 or (
-        num_sentences and len(calls[0]) > num_sentences and num_runs > 1
+    weights = calls.weights
+    if len(weights) == 1:
+        return weights
+    if len({len(each) for each in weights}) > 1 or (
+        num_sentences and len(weights[0]) > num_sentences and num_runs > 1
     ):
         raise ValueError(
             "the number of sentences in its batch is not that of tokens, or changes; beams cannot be told apart"
         )
-    rows = [each.size(2) for each in calls]
-    if set(rows[1:]) == {1}:  # one target token after the other
-        most = max(each.size(3) for each in calls)
-        return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in calls], dim=2)]
+    rows = [each.size(2) for each in weights]
+    if {*rows} == {1} and num_runs < 2 and len(weights) in times_shared and not calls.are_rows:
+        return weights
+    is_once = num_runs < 2 or max(Counter(calls.runs).values()) == 1
+    is_repeated = num_runs > 1 and calls.are_of_one_token()
+    # one target token after the other; the first call is left out, as it may have read a prompt
+    if set(rows[1:]) == {1} and is_once and not is_repeated:
+        most = max(each.size(3) for each in weights)
+        return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in weights], dim=2)]
     if all(more > less for less, more in itertools.pairwise(rows)):  # all tokens so far, each time
-        return [calls[-1]]
-    if num_runs > 1 and all(
-        torch.equal(each, calls[0]) for each in calls
-    ):  # of a source that is read each time
-        return calls[:1]
+        return [weights[-1]]
     if num_runs > 1:
+        if is_once and all(torch.equal(each, weights[0]) for each in weights):
+            return weights[:1]  # of a source that is read each time
         raise ValueError(f"the model ran {num_runs} times: run it once, with all sentences in a batch")
-    return calls
+    return weights
 
 
 def _bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -536,22 +706,62 @@ def _bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[
     return {**arguments, **others}
 
 
-def _floating(arguments: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return the sequences of vectors among the arguments of a module."""
-    return {
-        name: each
-        for name, each in arguments.items()
-        if isinstance(each, Tensor) and each.is_floating_point() and each.dim() in (2, 3)
-    }
+def _of_attention(outwards: Sequence[_Running]) -> list[dict[str, Any]]:
+    """Return the arguments of the module that computed weights, and of those around it that are called attention."""
+    around = itertools.takewhile(lambda each: ATTENTION.search(type(each.module).__name__), outwards[1:])
+    return [each.arguments for each in (outwards[0], *around)]
 
 
-def _attends_elsewhere(arguments: Mapping[str, Any]) -> bool:
-    """Say whether the keys of a module come from another tensor than its queries."""
-    given = {name: each for name, each in _floating(arguments).items() if not NOT_ATTENDED.search(name)}
-    for query, key in (("query", "key"), ("q", "k")):
-        if query in given and key in given:
-            return given[query] is not given[key]
-    return len({id(each) for each in given.values()}) > 1
+def _attends_elsewhere(outwards: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> bool | None:
+    """Say whether the keys of a module come from another sequence than its queries; None where it cannot be told.
+
+    A module within one of attention may be given queries and keys, or heads, that the other has made of its own sequences.
+
+    Args:
+        outwards: The arguments of the module, and of those of attention around it.
+        shape: Of its weights (B, heads, T, S).
+    """
+    found: bool | None = False
+    for arguments in outwards:
+        given = {
+            name: each
+            for name, each in arguments.items()
+            if isinstance(each, Tensor)
+            and each.is_floating_point()
+            and each.dim() in (2, 3)
+            and not NOT_ATTENDED.search(name)
+        }
+        pair = next((pair for pair in PAIRS if given.keys() >= {*pair}), None)
+        if pair:
+            found = given[pair[0]] is not given[pair[1]]
+        elif given:
+            found = _has_another(given, shape)
+        if given and not (pair and found and shape[2] == shape[3]):
+            return found
+    return found
+
+
+def _has_another(given: Mapping[str, Tensor], shape: Sequence[int]) -> bool | None:
+    """Say whether one of the sequences of a module is attended to from another; None where it cannot be told."""
+    size, _, num_rows, num_columns = shape
+
+    def fits(each: Tensor) -> bool:
+        if each.dim() == 2:
+            return (num_rows == 1 and len(each) == size) or (size == 1 and len(each) == num_columns)
+        return not Counter([size, num_columns]) - Counter(each.shape)
+
+    distinct: dict[int, str] = {}  # names of tensors, each once
+    for name, each in given.items():
+        distinct.setdefault(id(each), name)
+    first, *others = distinct.values()
+    fitting = [name for name in distinct.values() if fits(given[name])]
+    if not others:
+        return False
+    if num_rows != num_columns:
+        return True if fitting else None
+    if fitting in ([], [first]):
+        return False
+    return True if any(ATTENDED.search(name) for name in fitting) else None
 
 
 def _side_of(path: str) -> str | None:

@@ -69,15 +69,19 @@ def read_steps(folder: Path, tag: str, *, most: int, most_bytes: int) -> dict[in
 
 
 def _provider(folder: Path) -> MultiplexerDataProvider:
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)
     if pipe := next((path for path in folder.rglob("*tfevents*") if path.is_fifo()), None):
         raise ValueError(f"{pipe} is a pipe, which would be waited for: remove it")
     multiplexer = EventMultiplexer(tensor_size_guidance={PLUGIN_NAME: 0})
-    multiplexer.AddRunsFromDirectory(str(folder))
+    logger = logging.getLogger("tensorboard")
+    level = logger.level
     try:
+        logger.setLevel(logging.ERROR)
+        multiplexer.AddRunsFromDirectory(str(folder))
         multiplexer.Reload()
     except Exception as error:  # of protobuf
         raise ValueError(f"{folder} holds a damaged event file: move it elsewhere ({error})") from error
+    finally:
+        logger.setLevel(level)
     return MultiplexerDataProvider(multiplexer, str(folder))
 
 

@@ -185,8 +185,9 @@ def decode_record(content: bytes) -> AttentionRecord:
     if len(planes) != 2 * sum(sizes):
         raise RecordError(f"{len(planes)} bytes of weights for the shape {shape}")
     layers = described.layers
-    if layers is not None and len(layers) != shape[0]:
-        raise RecordError(f"{len(layers)} names for {shape[0]} layers")
+    num_layers = described.maps[0] if described.maps else 0
+    if layers is not None and not 0 < len(layers) == num_layers:
+        raise RecordError(f"{len(layers)} names for {num_layers} layers")
     weights, *others = (_joined(part) for part in (planes[: 2 * sizes[0]], planes[2 * sizes[0] :]) if part)
     return AttentionRecord(
         source=source,

@@ -223,8 +223,8 @@ def decoded(
 
 def natural(text: str) -> list[tuple[int, int, str]]:
     """Sorts numbers inside of text by their value."""
-    parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", text)
-    return [(0, int(p), "") if p.isdecimal() and len(p) < 19 else (1, 0, p) for p in parts]
+    found = re.findall(r"0*([0-9]+)|([^0-9]+)", text)
+    return [(0, len(digits), digits) if digits else (1, 0, other) for digits, other in found]
 
 
 def _order(described: Json) -> tuple[Any, ...]:

@@ -4,13 +4,15 @@ One tag holds one sentence in one kind (``forced``, ``greedy``, ``beam``, or you
 ``self-attention``) and rank, and one record (`tensorboard_attention.record`) for each step.
 """
 
-import atexit
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from operator import index
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tensorboard_attention.record import (
     MAX_MARKS,
@@ -46,7 +48,9 @@ MAX_NAME_LENGTH = 200
 ROUNDING = 0.005
 """How far weights of 16-bit floating point may be outside 0..1."""
 _PREVIEW_LENGTH = 120
-_event_files: dict[tuple[int, Path], EventFileWriter] = {}
+_event_files: dict[tuple[int, Path], Path] = {}
+"""Of processes and log folders."""
+_writing = Lock()
 
 
 def add_attention(
@@ -91,7 +95,7 @@ def add_attention(
         layer_names: A name for each layer; None: they have numbers.
         reference: The text that the target should have been, shown beside it.
         score: Natural log-probability of the target tokens.
-        kind: Where the target tokens come from, or which attention this is; any text without a slash.
+        kind: Where the target tokens come from, or which attention this is; any text without a slash that is no number.
         rank: Place of a hypothesis in an n-best list, 0 the best.
         bleu: Of this translation, 0 to 100.
         alignment: Gold links (source place, target place), counted from 0 in tokens.
@@ -102,13 +106,20 @@ def add_attention(
     Raises:
         ValueError: Weights and tokens disagree in number, a weight is no number or outside 0..1,
             something is too long for a record, or the writer is closed.
-        TypeError: The writer is none of those above.
+        TypeError: The writer is none of those above, or the rank no integer.
     """
     for name, value in (("tag", tag), ("kind", kind)):
         if not value.strip() or len(value) > MAX_NAME_LENGTH:
             raise ValueError(f"{name} must be text of 1 to {MAX_NAME_LENGTH} characters")
+        if printable(value) != value:
+            raise ValueError(
+                f"{name} must be text that UTF-8 can encode, got half a surrogate pair, {value!r}"
+            )
+    rank = int(index(rank))
     if "/" in kind or rank < 0:
         raise ValueError(f"kind must hold no slash and rank be at least 0, got {kind!r}, {rank}")
+    if kind.isdecimal():  # it would be the rank of the sentence and kind before it
+        raise ValueError(f"kind must be no number, got {kind!r}")
     record = attention_record(
         weights, source_tokens, target_tokens,
         heads=heads, layer_names=layer_names, reference=reference, score=score, bleu=bleu, alignment=alignment,
@@ -117,8 +128,8 @@ def add_attention(
     text = " ".join(record.source).strip()
     description = {  # what the index of the tab knows of a tag without reading its records
         "version": VERSION,
-        "sentence": printable(tag),
-        "kind": printable(kind),
+        "sentence": tag,
+        "kind": kind,
         "rank": rank,
         "text": text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…",
     }
@@ -204,10 +215,13 @@ def leave_one_out(log_probabilities: Effect, num_source: int) -> Floats:
 
 def _effect(effect: Any, num_target: int, num_source: int) -> tuple[Weights, float]:
     found = np.asarray(_array(effect), dtype=np.float64)
-    if found.shape != (num_target, num_source) or not (np.abs(found) <= 1e300).all():
+    if found.shape != (num_target, num_source):
         raise ValueError(
             f"effect must be numbers (target, source) = ({num_target}, {num_source}), got the shape {found.shape}"
         )
+    is_finite = np.abs(found) <= 1e300
+    if not is_finite.all():
+        raise ValueError(f"effect must be finite numbers, at most 1e300, got {found[~is_finite][0]}")
     return quantized_effect(found)
 
 
@@ -245,12 +259,8 @@ def cross_attention(attentions: Any, sequence: int = 0, beam_indices: Any = None
 def _write(writer: Any, summary: Summary, step: int) -> None:
     """Write a summary with a writer of any kind; a log folder has one event file for each process."""
     if isinstance(writer, str | Path):
-        key = os.getpid(), Path(writer).resolve()
-        if key not in _event_files or not key[1].exists():
-            _event_files[key] = EventFileWriter(str(key[1]))
-            atexit.register(_event_files[key].close)
-        _event_files[key].add_event(Event(step=step, summary=summary, wall_time=time.time()))
-        _event_files[key].flush()
+        with _writing:
+            _append(Path(writer).resolve(), Event(step=step, summary=summary, wall_time=time.time()))
         return
     writer = getattr(writer, "experiment", writer)
     if not hasattr(writer, "file_writer"):
@@ -264,6 +274,21 @@ def _write(writer: Any, summary: Summary, step: int) -> None:
         own = import_module("tensorboardX.proto.summary_pb2").Summary
         summary = own.FromString(summary.SerializeToString())
     writer.file_writer.add_summary(summary, step)
+
+
+def _append(folder: Path, event: Event) -> None:
+    """Write an event to the end of this process's event file of a log folder, which is open only meanwhile."""
+    file = _event_files.get((os.getpid(), folder))
+    events = [event]
+    if file is None or not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        now = time.time()
+        file = folder / f"events.out.tfevents.{now:.6f}.{socket.gethostname()}.{os.getpid()}.attention"
+        _event_files[os.getpid(), folder] = file
+        events.insert(0, Event(wall_time=now, file_version="brain.Event:2"))
+    with file.open("ab") as stream:
+        for each in events:
+            RecordWriter(stream).write(each.SerializeToString())
 
 
 def _maps(found: Floats, num_target: int, num_source: int, *, heads: bool) -> Floats:
@@ -293,7 +318,7 @@ def _array(weights: Any) -> Any:
 def _layer_names(names: Sequence[str] | None, maps: tuple[int, ...]) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if isinstance(names, str) or len(names) != (maps[0] if maps else 0):
+    if isinstance(names, str) or not maps or len(names) != maps[0]:
         raise ValueError(f"layer_names={names!r} must be a name for each of {maps[0] if maps else 0} layers")
     return tuple(_shortened(printable(name), MAX_TOKEN_LENGTH) for name in names)
 

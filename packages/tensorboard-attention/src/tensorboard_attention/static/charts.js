@@ -138,8 +138,8 @@ export const SCALES = [
   ["uniform", "relative to uniform"],
   ["log", "logarithmic"],
 ];
-const SMALL = 0.5; // a maximum below which the fitting scale ends there,
-const EVEN = 3; // and one, times an even weight, below which it is relative to that
+const SMALL = 0.5; // a maximum up to which the fitting scale does not end at 1
+const EVEN = 3; // times an even weight; where each matrix has a maximum below it, the fitting scale is relative to uniform
 const LEAST = 1e-4; // of the logarithmic scale
 const MOST_DOUBLINGS = 6;
 
@@ -159,8 +159,9 @@ const RISES = 0.02; // share of the maximum effect; a word that becomes more pro
 
 // Of effects, of which the maximum has the color of a weight of 1; matrices = [{values, columns}, …], which share the scale.
 export function effectScale(matrices) {
-  const top = matrices.reduce((most, { values }) => values.reduce((found, value) => Math.max(found, value), most), 0) || 1;
-  const shares = (values) => values.map((value) => (value < -RISES * top ? -1 : Math.max(0, value / top)));
+  const most = matrices.reduce((largest, { values }) => values.reduce((found, value) => Math.max(found, value), largest), 0);
+  const top = most || 1;
+  const shares = (values) => values.map((value) => (value < 0 && value <= -RISES * most ? -1 : Math.max(0, value / top)));
   return { name: "fall of log-probability", note: "gray: it rises", isTwoSided: false, ticks: [[0, "0"], [1, brief(top)]], shares, top };
 }
 
@@ -204,11 +205,12 @@ function brief(value) {
   return String(Number(value.toPrecision(2)));
 }
 
-// The place of a share among the colors of a scale.
+// The colors of a scale.
 export function colorsOf(scale, theme) {
   return scale.isTwoSided ? theme.difference : theme.levels;
 }
 
+// The place of a share among the colors of a scale.
 export function levelOf(share, count) {
   return Math.round(Math.min(1, Math.max(0, share)) * (count - 1));
 }
