@@ -124,6 +124,12 @@ def test_the_index_names_runs_sentences_kinds_and_ranks_in_order(client):
     assert len(index["colors"]) == 192
 
 
+def test_a_sentence_of_pieces_is_listed_as_text(tmp_path):
+    weights = [[0.2, 0.2, 0.5, 0.1]]
+    add_attention(tmp_path, "s", weights, ["▁the", "▁hap", "py", "<eos>"], ["a"], 1)
+    assert "the happy" in export_run(tmp_path)
+
+
 def test_every_step_is_kept_without_flags(client):
     answer = view(client).json
     assert [frame["step"] for frame in answer["frames"]] == list(range(1, NUM_STEPS + 1))

@@ -150,7 +150,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     folder = config_path.parent
     arguments, limits = _description(config_path)
     for name in ("source.json", "target.json", "model.safetensors"):
-        if not (folder / name).is_file():
+        if not (folder / name).exists():
             raise InputError(f"{folder} has no {name}: copy the whole folder, or export the model again")
     source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):

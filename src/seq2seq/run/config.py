@@ -448,7 +448,9 @@ def known_keys() -> list[str]:
     """Return every group and every dotted key of the default configuration, those of Hydra among them."""
     keys = {path.name for path in CONF.iterdir() if path.is_dir()}
     with composed() as config:
-        keys |= {group for group in map(str, config.hydra.runtime.choices) if "/" in group and "@" not in group}
+        keys |= {
+            group for group in map(str, config.hydra.runtime.choices) if "/" in group and "@" not in group
+        }
         listed = [key for key in flat(OmegaConf.to_container(config)) if not key.startswith("hydra.runtime.")]
     for key in listed:
         keys |= {key[:end] for end, letter in enumerate(key) if letter == "."} | {key}

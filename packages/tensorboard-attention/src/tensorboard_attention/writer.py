@@ -6,6 +6,7 @@ One tag holds one sentence in one kind (``forced``, ``greedy``, ``beam``, or you
 
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -125,7 +126,10 @@ def add_attention(
         heads=heads, layer_names=layer_names, reference=reference, score=score, bleu=bleu, alignment=alignment,
         effect=effect, marks=marks,
     )  # fmt: skip
-    text = " ".join(record.source).strip()
+    text = " ".join(record.source)
+    if any(token.startswith("▁") for token in record.source):  # of SentencePiece
+        text = "".join(f" {t}" if re.fullmatch(r"<.+>|\[.+\]", t) else t for t in record.source)
+    text = text.replace("▁", " ").strip()
     description = {  # what the index of the tab knows of a tag without reading its records
         "version": VERSION,
         "sentence": tag,
