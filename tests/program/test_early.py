@@ -71,6 +71,9 @@ REFUSED = {
     "no file name": ["train", "ckpt_path=[1]"],
     "more threads than numbers": ["train", "threads=99999999999999999999"],
     "time": ["train", "trainer.max_time=2"],
+    "devices beyond numbers": ["train", "trainer.devices=99999999999999999999"],
+    "no interval": ["train", "trainer.val_check_interval=0"],
+    "built too early": ["train", "data.tokenizer._partial_=false"],
     "option of another export": ["export", "page", "grammar-en-fr", "-o", "p.html", "--precision", "int8"],
     "target without source": ["export", "attention", "nowhere", "-o", "p.html", "--target", "short.fr"],
 }  # fmt: skip

@@ -408,6 +408,7 @@ KINDS: dict[Any, str] = {
     int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping",
 }  # fmt: skip
 PLAIN = int, float, bool, str
+LISTS = list, Sequence
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:
@@ -418,6 +419,10 @@ def in_words(hint: Any) -> str:
     """Return an annotation in words."""
     choices = [str(each) for part in _parts(hint) if get_origin(part) is Literal for each in get_args(part)]
     words = [KINDS[part] for part in _parts(hint) if part in PLAIN]
+    words += [
+        f"a list of {in_words(get_args(part)[0])}" for part in _parts(hint) if get_origin(part) in LISTS
+    ]
+    words += ["a node with _target_" for part in _parts(hint) if get_origin(part) is Callable]
     words += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
     return " or ".join(words) or str(hint)
 
@@ -438,6 +443,10 @@ def _is_one(value: Any, kind: Any) -> bool:
         return isinstance(value, numbers) and not isinstance(value, bool) and not is_nan
     if kind in (bool, str):
         return isinstance(value, kind)
+    if get_origin(kind) in LISTS:
+        return isinstance(value, list) and all(fits(each, get_args(kind)[0]) for each in value)
+    if get_origin(kind) is Callable:
+        return callable(value)
     return not (
         getattr(kind, "__name__", "") == "Tensor" and isinstance(value, str)
     )  # tensors may be numbers

@@ -41,8 +41,11 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
 }  # fmt: skip
 """Kind, minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
 
-MOST = 2**31 - 1
-"""Maximum of whole numbers without another."""
+MOST = 2**32 - 1
+"""Maximum of whole numbers."""
+
+FACTORIES = r"(model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer)\._partial_"
+"""Whether a node is called with more arguments."""
 
 CHOICES = {
     "trainer.precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
@@ -78,6 +81,8 @@ def check_early(settings: Settings) -> None:
     for key in ("init_from", "ckpt_path"):
         if not isinstance(config[key], str | None):
             raise InputError(f"{key}={config[key]}: expected the name of a file or folder")
+    if config.trainer.get("val_check_interval") in (0, False):
+        raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
     if not isinstance(time := config.trainer.get("max_time"), str | Mapping | None):
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
     if config.init_from is not None:
@@ -106,6 +111,13 @@ def _check_values(values: Mapping[Any, Any]) -> None:
     for place, node in objects(values):
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
             given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
+    for key, value in flat(values).items():
+        if isinstance(value, int) and abs(value) > MOST:
+            raise InputError(f"{key}={value}: expected at most {MOST:,}")
+        if value is False and re.fullmatch(FACTORIES, key):
+            raise InputError(
+                f"{key}=false: a run builds it with sizes that follow from the text: leave this key out"
+            )
     for key, value in given.items():
         ranges = [each for pattern, each in RANGES.items() if re.fullmatch(pattern, key)]
         if key.startswith("decoding") and not ranges and key not in CHOICES:
@@ -116,8 +128,6 @@ def _check_values(values: Mapping[Any, Any]) -> None:
             is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
             if not (is_number and low <= value <= high):
                 raise InputError(f"{key}={value}: expected {expected}")
-            if kind is int and high == inf and value > MOST:
-                raise InputError(f"{key}={value}: expected at most {MOST:,}")
 
 
 def _check_metric(name: str, own: Mapping[str, Any]) -> None:
