@@ -73,6 +73,7 @@ REFUSED = {
     "time": ["train", "trainer.max_time=2"],
     "devices beyond numbers": ["train", "trainer.devices=99999999999999999999"],
     "no interval": ["train", "trainer.val_check_interval=0"],
+    "no frequency": ["train", "data.tokenizer.min_frequency=null"],
     "built too early": ["train", "data.tokenizer._partial_=false"],
     "option of another export": ["export", "page", "grammar-en-fr", "-o", "p.html", "--precision", "int8"],
     "target without source": ["export", "attention", "nowhere", "-o", "p.html", "--target", "short.fr"],
