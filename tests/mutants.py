@@ -153,7 +153,7 @@ MUTANTS = {
         ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
         ("pl_module.lr_scheduler_step(config.scheduler, value)", "pass"),
         ("if self._ended_at == [trainer", "if [] == [trainer"),
-        ('"best_model_score": state["best_model_score"] if best else None', '"best_model_score": None'),
+        ('"best_model_score": kept.get(best, state["best_model_score"]) if best else None', '"best_model_score": None'),
         ("found = own and new is not None and", "found = new is not None and"),
         ('".." not in new.parts and new.is_file()', "new.is_file()"),
         ("str(new) if found else", "path if found else"),
@@ -178,7 +178,7 @@ MUTANTS = {
     "data/words.py": [
         ('" ".join(INVISIBLE.sub("", text).split())', '" ".join(text.split())'),
         ('" ".join(INVISIBLE.sub("", text).split())', 'INVISIBLE.sub("", text).strip()'),
-        (r"[\p{{L}}\p{{N}}\p{{M}}_", r"[\p{{L}}\p{{N}}_"),
+        (r")[\p{{L}}\p{{N}}\p{{M}}_", r")[\p{{L}}\p{{N}}_"),
         ('text.replace("I", "ı") if has_dotless_i(language) else text', "text"),
         ('return text.replace("İ", "i").lower()', "return text.lower()"),
     ],
