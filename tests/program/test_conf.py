@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.errors import InputError
 from seq2seq.run.config import complete, composed, settings_of
+from seq2seq.run.early import check_early
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 
@@ -128,6 +129,17 @@ def test_a_choice_leaves_out_what_a_file_gives_to_another_class_with_a_note(line
     given.append(f"{LEFT_OUT[line]}=1")
     with composed(given) as config, pytest.raises(InputError, match=f"~{re.escape(LEFT_OUT[line])}"):
         complete(settings_of(config, given, "run"))
+
+
+def test_numbers_of_a_class_of_the_users_own_have_no_limit():
+    own = ["+callbacks.mine._target_=mine.Mine", f"+callbacks.mine.number={2**40}"]
+    with composed(own) as config:
+        check_early(settings_of(config, own, "run"))
+    with (
+        composed([f"trainer.log_every_n_steps={2**40}"]) as config,
+        pytest.raises(InputError, match="log_every_n_steps"),
+    ):
+        check_early(settings_of(config, [], "run"))
 
 
 def test_a_finished_run_whose_choice_left_something_out_is_recognized(tmp_path, program):

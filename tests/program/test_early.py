@@ -76,7 +76,6 @@ REFUSED = {
     "no frequency": ["train", "data.tokenizer.min_frequency=null"],
     "built too early": ["train", "data.tokenizer._partial_=false"],
     "option of another export": ["export", "page", "grammar-en-fr", "-o", "p.html", "--precision", "int8"],
-    "target without source": ["export", "attention", "nowhere", "-o", "p.html", "--target", "short.fr"],
 }  # fmt: skip
 
 CALLER = """

@@ -287,6 +287,8 @@ COMMANDS = {
     "suffix": ("plot", ["RUN", "the cats sleep .", "-o", "picture.docx"], r"docx"),
     "no attention there": ("plot", ["folder", "the cats", "-o", "p.png"], r"folder"),
     "unequal alignments": ("align", ["RUN", "--source", "a.en", "--target", "short.fr"], r"short\.fr"),
+    "target of no source": ("export", ["attention", "RUN", "-o", "p.html", "--target", "a.fr"], r"--target.*--source"),
+    "beam of no source": ("export", ["attention", "RUN", "-o", "p.html", "--beam-size", "2"], r"--beam-size.*--source"),
     "export": ("export", ["page", "folder", "-o", "p.html"], r"folder"),
 }  # fmt: skip
 

@@ -1,5 +1,8 @@
 """What a training that continues takes from its configuration, and what from the checkpoint; what is exported of it."""
 
+import io
+import signal
+import sys
 from functools import partial
 
 import lightning.pytorch as pl
@@ -9,13 +12,13 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, EMAWeightAverag
 from omegaconf import OmegaConf
 
 from seq2seq.data import PairsCorpus
-from seq2seq.errors import InputError
+from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.earlier import Earlier
 from seq2seq.run.procedure import start_from
 from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
-from seq2seq.training.callbacks import ResumeState, checkpoint_to_keep
+from seq2seq.training.callbacks import ResumeState, StopOnSignal, checkpoint_to_keep
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from tests.small import model_of
 from tests.training.test_module import TRAINER
@@ -190,6 +193,30 @@ def test_sizes_follow_the_pairs_of_a_process(devices, pairs):
 def test_two_weights_do_not_become_one_without_a_word(tie):
     with pytest.raises(InputError, match=r"give model\.tie_embeddings=none"):
         start_from(model_of(**SQUARE, tie=tie), model_of(**SQUARE), "init_from=there")
+
+
+class Interrupting(Callback):
+    """Sends Ctrl-C in the second step, in the middle of a write to stderr."""
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        if trainer.global_step == 2:
+            sys.stderr = MidWrite()
+            signal.raise_signal(signal.SIGINT)
+
+
+class MidWrite(io.StringIO):
+    """As a buffered stream whose write was interrupted."""
+
+    def write(self, text):
+        raise RuntimeError("reentrant call")
+
+
+def test_a_signal_in_the_middle_of_a_write_stops_after_the_step(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    with pytest.raises(TrainingInterrupted):
+        fitted(tmp_path, 1, Interrupting(), StopOnSignal())
+    assert "once more" in capfd.readouterr().err
+    assert torch.load(last_of(tmp_path))["global_step"] == 2
 
 
 def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_has_other_scores(tmp_path):

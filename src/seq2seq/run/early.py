@@ -42,7 +42,7 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
 """Kind, minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
 
 MOST = 2**32 - 1
-"""Maximum of whole numbers."""
+"""Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
 FACTORIES = r"(model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer)\._partial_"
 """Whether a node is called with more arguments."""
@@ -112,8 +112,6 @@ def _check_values(values: Mapping[Any, Any]) -> None:
         if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
             given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
     for key, value in flat(values).items():
-        if isinstance(value, int) and abs(value) > MOST:
-            raise InputError(f"{key}={value}: expected at most {MOST:,}")
         if value is None and key.endswith("tokenizer.min_frequency"):
             raise InputError(f"{key}=null: 1 keeps every word")
         if value is False and re.fullmatch(FACTORIES, key):
@@ -121,6 +119,8 @@ def _check_values(values: Mapping[Any, Any]) -> None:
                 f"{key}=false: a run builds it with sizes that follow from the text: leave this key out"
             )
     for key, value in given.items():
+        if isinstance(value, int) and abs(value) > MOST:
+            raise InputError(f"{key}={value}: expected at most {MOST:,}")
         ranges = [each for pattern, each in RANGES.items() if re.fullmatch(pattern, key)]
         if key.startswith("decoding") and not ranges and key not in CHOICES:
             raise InputError(f"{key}: no such key; --help lists those of decoding")

@@ -120,9 +120,8 @@ def start(main: Callable[[], Any]) -> None:
     held = io.StringIO()
     with exit_on_error():
         sys.argv[1:] = deletable(sys.argv[1:])
-        sys.argv[1:] = sorted(
-            sys.argv[1:], key=lambda each: each not in ("-m", "--multirun")
-        )  # which may stand anywhere
+        # -m may stand anywhere
+        sys.argv[1:] = sorted(sys.argv[1:], key=lambda each: each not in ("-m", "--multirun"))
         try:
             with redirect_stderr(held):
                 main()

@@ -334,6 +334,7 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
     pairs = [flat(each.config or {}, "model") for each in (model, other)]
     shared = [name for name in pairs[0] if name in pairs[1] and not name.endswith("dropout")]
     differing = [name for name in shared if pairs[0][name] != pairs[1][name]]
+    named = ", ".join(f"{name}={pairs[1][name]} (now {pairs[0][name]})" for name in differing)
     weights = other.state_dict()
     try:
         model.load_state_dict(weights)
@@ -342,10 +343,8 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
     if not all(
         torch.equal(value.to(weights[name]), weights[name]) for name, value in model.state_dict().items()
     ):
-        named = ", ".join(f"{name}={pairs[1][name]} (not {pairs[0][name]})" for name in differing)
         raise InputError(f"{key}: two of its weights would be one: give {named}")
     if differing:
-        named = ", ".join(f"{name}={pairs[1][name]} (now {pairs[0][name]})" for name in differing)
         warn(f"{key}: its model was trained with {named}: the same weights now compute something else")
 
 
