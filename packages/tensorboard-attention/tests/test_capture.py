@@ -646,6 +646,17 @@ def test_two_sentences_need_two_names(tmp_path):
         pass
 
 
+def test_a_sentence_without_a_name_is_said_to_be_left_out(tmp_path):
+    model = HandAttention(H)
+    with (
+        pytest.warns(UserWarning, match="of 1 sentences.*no name"),
+        capture(model, tmp_path, tag=["a"]) as found,
+    ):
+        model(torch.randn(B, T, D))
+    assert read_steps(tmp_path, "a/self-attention", most=1, most_bytes=10**6).keys() == {0}
+    assert len(found.problems) == 1
+
+
 class Folding(nn.Module):
     """Folds heads into sentences outside of its attention."""
 

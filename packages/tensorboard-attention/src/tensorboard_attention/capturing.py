@@ -140,7 +140,7 @@ def capture(
         tokenizer: Instead of them: its `convert_ids_to_tokens` makes labels of the `input_ids` that the model and its decoder
             are called with. Where attention written by hand has heads and sentences in one dimension, tokens say how many sentences
             there are, if shapes do not.
-        tag: Names the sentence; of several, each has its number behind; or one name for each.
+        tag: Names the sentence; of several, each has its number behind; or one name for each that is recorded.
         modules: Paths of modules that return attention weights (B, S), (B, T, S) or (B, heads, T, S), among others; or a
             function for each path that takes the weights out of the output. If they run once for each target token,
             their weights are rows.
@@ -820,6 +820,10 @@ def _write(
         is_one = len(layers[0].weights) == 1
         tags = [tag if is_one else f"{tag} {n + 1}" for n in range(count)] if isinstance(tag, str) else tag
         maps = torch.stack([layer.weights[:count] for layer in layers], dim=1).cpu().numpy()
+        if len(tags) < count:
+            captured.problems.append(
+                f"{kind} of {count - len(tags)} sentences is not recorded: no name for them in tag={tags}"
+            )
         for place, name in zip(range(count), tags, strict=False):
             target, source = (side[place] if side else None for side in (rows, columns))
             cut = _cut(maps[place], target, source, captured.problems, kind)
