@@ -19,6 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.common.progress import announce
+
+announce("loading PyTorch")
+
 import torch
 from torch import Tensor, nn
 from torch.utils.tensorboard import SummaryWriter

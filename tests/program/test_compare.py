@@ -89,8 +89,8 @@ def test_one_seed_is_said(tmp_path, program):
     done = program("a", "b", cwd=tmp_path, command="compare", check=0)
     assert "significant, one seed" in done.text
     assert "one seed: the difference is of these models" in done.text
-    assert (tmp_path / "a" / "comparison.csv").is_file()
-    assert (tmp_path / "a" / "comparison.png").is_file()
+    assert (tmp_path / "comparison.csv").is_file()
+    assert (tmp_path / "comparison.png").is_file()
 
 
 def test_several_seeds_of_one_setting_are_not_said_to_be_compared(tmp_path, program):
@@ -148,6 +148,54 @@ def test_mistakes_are_a_line(arguments, tmp_path, program):
     ) in done.text  # the run is named
     assert len(done.text.splitlines()) == 1
     assert done.text.startswith("error: ")
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_few_sentences_of_one_seed_each_say_nothing(number, tmp_path):
+    for kind, quality in (("a", 1.0), ("b", 0.0)):
+        make_run(tmp_path / kind, 1, quality, kind=kind, references=REFERENCES[:number])
+    settings = settings_of(find_runs([tmp_path])[0])
+    table = comparison_table(compared(settings, "test/bleu")).splitlines()
+    assert "unknown" in table[2]
+    assert "significant" not in table[2]
+
+
+DAMAGES = {
+    "fewer lines": ("predictions/test.greedy.txt", b"a line\n"),
+    "latin-1": ("predictions/test.greedy.txt", b"\xe9\n" * len(REFERENCES)),
+    "no number": ("metrics.json", b'{"test": {"greedy": {"bleu": NaN}}, "finished": true}'),
+    "a text": ("metrics.json", b'{"test": {"greedy": {"bleu": "9"}}, "finished": true}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_run_that_is_damaged_is_named(damage, tmp_path):
+    for kind in "ab":
+        make_run(tmp_path / kind, 1, 0.9, kind=kind)
+    name, content = DAMAGES[damage]
+    (tmp_path / "b" / name).write_bytes(content)
+    with pytest.raises(InputError, match=str(tmp_path / "b")):
+        compared(settings_of(find_runs([tmp_path])[0]), "test/bleu")
+
+
+@pytest.mark.parametrize("typed", ["lr=0.1 kind=a", "kind=a,optimizer.lr=0.1", "optimizer.lr=0.1, kind=a"])
+def test_a_baseline_is_named_as_its_overrides_are_typed(typed, tmp_path):
+    for kind in "ab":
+        for rate in (0.1, 0.2):
+            make_run(tmp_path / f"{kind}{rate}", 1, 0.9 - rate, kind=kind, **{"optimizer.lr": rate})
+    settings = settings_of(find_runs([tmp_path])[0])
+    (chosen,) = (row for row in compared(settings, "test/bleu", typed) if "difference" not in row)
+    assert chosen["setting"] == "kind=a lr=0.1"
+    with pytest.raises(InputError, match="kind=a lr=0"):
+        compared(settings, "test/bleu", "kind=a")
+
+
+def test_all_that_a_folder_holds_may_be_given(tmp_path, program):
+    make_run(tmp_path / "runs/a", 1, 0.9, kind="a")
+    make_run(tmp_path / "runs/b", 1, 0.5, kind="b")
+    for given in (["runs"], ["runs/a", "runs/b", "runs/comparison.csv", "runs/comparison.png"]):
+        program(*given, cwd=tmp_path, command="compare", check=0)
+    assert not [*tmp_path.glob("runs/?/comparison.*")]
 
 
 def test_holm_by_hand():

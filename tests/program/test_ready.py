@@ -491,6 +491,9 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
             "/translate", content=b'{"text": "caf\xe9"}', headers={"Content-Type": "application/json"}
         )
         assert (latin.status_code, "UTF-8" in latin.json()["detail"]) == (400, True)
+        for body in ('{"text": null}', '{"text": 5}', '{"text": "a", "beam_size": true}'):
+            refused = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
+            assert (refused.status_code, ".str" in refused.json()["detail"]) == (422, False)
         plain = client.post("/translate", content=b'{"text": "a"}', headers={"Content-Type": "text/plain"})
         assert (plain.status_code, "Content-Type" in plain.json()["detail"]) == (422, True)
         schema = client.get("/openapi.json").json()

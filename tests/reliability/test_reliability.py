@@ -260,6 +260,17 @@ def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration
         clean_up_after(ValueError())
 
 
+def test_exceptions_in_a_circle_end_in_a_line(capsys):
+    """As Lightning raises what TensorBoard's thread has kept, in cleaning up after what came of it."""
+    kept = OSError(28, "No space left on device", "events")
+    with pytest.raises(SystemExit, match="2"), exit_on_error():
+        try:
+            raise ValueError("another") from kept
+        except ValueError:
+            raise kept  # noqa: B904
+    assert "No space left" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["source.json", "config.yaml"])
 def test_a_kill_while_a_file_is_written_loses_nothing_and_training_longer_goes_on(
     whole, program, tmp_path, name

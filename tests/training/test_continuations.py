@@ -156,6 +156,16 @@ def test_weights_that_a_callback_changes_at_the_end_are_exported_or_said_to_be_l
     assert ("monitor=null" in capsys.readouterr().err) == is_changed
 
 
+def test_the_best_of_several_is_linked_and_nothing_else_is_left(tmp_path):
+    folder = tmp_path / "checkpoints"
+    best = pl.callbacks.ModelCheckpoint(folder, "best-{step}", monitor="val/loss", save_top_k=2)
+    trainer = fitted(tmp_path, 2, best, losses=(1.0, 2.0))
+    for _ in range(2):
+        assert checkpoint_to_keep(trainer, last_of(tmp_path))["global_step"] == 5
+    assert (folder / "best.ckpt").samefile(best.best_model_path)
+    assert not [*folder.glob("*.partial")]
+
+
 SQUARE = {"embedding_size": 4, "readout_size": 4}
 
 
@@ -196,10 +206,13 @@ def test_two_weights_do_not_become_one_without_a_word(tie):
 
 
 class Interrupting(Callback):
-    """Sends Ctrl-C in the second step, in the middle of a write to stderr."""
+    """Sends Ctrl-C in a step, in the middle of a write to stderr."""
+
+    def __init__(self, step):
+        self.step = step
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        if trainer.global_step == 2:
+        if trainer.global_step == self.step:
             sys.stderr = MidWrite()
             signal.raise_signal(signal.SIGINT)
 
@@ -214,9 +227,24 @@ class MidWrite(io.StringIO):
 def test_a_signal_in_the_middle_of_a_write_stops_after_the_step(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(sys, "stderr", sys.stderr)
     with pytest.raises(TrainingInterrupted):
-        fitted(tmp_path, 1, Interrupting(), StopOnSignal())
+        fitted(tmp_path, 1, Interrupting(2), StopOnSignal())
     assert "once more" in capfd.readouterr().err
     assert torch.load(last_of(tmp_path))["global_step"] == 2
+
+
+@pytest.mark.parametrize("step", [2, 7, 12, 16])
+def test_an_average_of_late_epochs_continues_where_its_schedule_does(step, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    average = partial(
+        StochasticWeightAveraging, 0.1, 2, annealing_epochs=2
+    )  # from the second of five epochs of five steps
+    whole = fitted(tmp_path / "whole", 5, average())
+    with pytest.raises(TrainingInterrupted):
+        fitted(tmp_path / "half", 5, average(), Interrupting(step), StopOnSignal())
+    assert (torch.load(last_of(tmp_path / "half"))["global_step"] % 5 == 0) == (step > 5)
+    both = [whole, fitted(tmp_path / "half", 5, average(), ckpt_path=last_of(tmp_path / "half"))]
+    one, other = (trainer.lightning_module.state_dict() for trainer in both)
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_has_other_scores(tmp_path):

@@ -111,6 +111,8 @@ def test_callbacks_compare_in_the_direction_of_their_metric(overrides, key, mode
     [
         (["callbacks.checkpoint.mode=max"], "callbacks.checkpoint.mode=max"),
         (["callbacks.checkpoint.mode=up"], "callbacks.checkpoint.mode=up"),
+        (["callbacks.checkpoint.monitor=val/beam/bleu"], "val/bleu"),
+        ([STOPPING, "callbacks.early_stopping.monitor=test/chrf"], "val/chrf"),
         ([STOPPING, "callbacks.early_stopping.monitor=val/bleu", "callbacks.early_stopping.mode=min"],
          "callbacks.early_stopping.mode=min"),
         (["callbacks.checkpoint.monitor=val_attention/entropy"], "callbacks.checkpoint.mode=min or"),

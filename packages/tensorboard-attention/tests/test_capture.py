@@ -594,10 +594,15 @@ def test_heads_of_a_decoder_of_one_token_after_the_other(columns):
 
 def test_a_sentence_without_a_batch():
     model = nn.MultiheadAttention(D, H)
-    x = torch.randn(H, D)
+    batch, other = torch.randn(1, H, D), torch.randn(H, D)
+    x = batch[0]
     with capture(model) as found:
-        model(x, x, x)
+        model(x, batch[0], batch[0])  # views of the same values
     assert found.layers[0].weights.shape == (1, H, H, H)
+    assert not found.layers[0].is_cross
+    with capture(model) as found:
+        model(x, other, other)
+    assert found.layers[0].is_cross
 
     class UnbatchedAttention(nn.Module):
         def forward(self, x):

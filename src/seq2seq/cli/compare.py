@@ -33,10 +33,14 @@ def compare(
         runs: Run folders, or folders that contain them.
         metric: Such as val/chrf or test/beam/bleu.
         baseline: Compare with this setting, as the table names it.
-        output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the first
-            folder.
+        output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the folder of the
+            runs, or in the first of several folders.
     """
-    picture = output or runs[0] / "comparison.png"
+    runs = [
+        each for each in runs if each.name not in ("comparison.csv", "comparison.png")
+    ] or runs  # of runs/NAME/*
+    parents = {each.parent for each in runs}
+    picture = output or (runs[0] if len(runs) == 1 or len(parents) > 1 else runs[0].parent) / "comparison.png"
     if picture.suffix.lower() not in FORMATS:
         raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
     found, left_out = find_runs(runs)

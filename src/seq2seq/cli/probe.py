@@ -63,5 +63,10 @@ def probe(
         print(dumps({"num_sentences": len(probed), **found}))
         return
     left_out = len(chosen) - len(probed)
+    legend = (
+        "same: predictions that stay when the weights change; tau: rank correlation of two measures, -1 to 1"
+    )
     rest = f"; {left_out:,} left out, blank or too long on one side" if left_out else ""
-    print(f"{faithfulness_table(found)}\n{counted(len(probed), 'sentence')}, greedy translations{rest}")
+    print(
+        f"{faithfulness_table(found)}\n{counted(len(probed), 'sentence')}, greedy translations{rest}\n{legend}"
+    )

@@ -160,6 +160,9 @@ def as_typed(sentences: Sequence[str]) -> Iterator[str]:
     """Return the sentences of the command line, with a warning if they look like the words of one."""
     if len(sentences) > 1 and not any(re.search(r"\s|[.!?…。！？]$", each) for each in sentences[:-1]):
         warn("each argument is a sentence: put quotation marks around a sentence of several words")
+    for each in sentences:
+        if re.fullmatch(r"\S+/\S+\.\w{1,5}|\S+\.([a-z]{2}|txt|tsv|csv|gz|jsonl?)", each):
+            warn(f"{each} looks like the name of a file, which is not there: it is translated as text")
     return iter(sentences)
 
 

@@ -60,7 +60,10 @@ def config_of(name: str | Path) -> Path:
         raise InputError(
             f"{name}: there is no such folder; a sentence stands before the options, beside the model"
         )
-    known = [*SHIPPED, *(str(each) for each in path.parent.glob("*/"))]
+    runs = {
+        file.parent for file in (*path.parent.glob("*/config.*"), *path.parent.glob("*/model/config.json"))
+    }
+    known = [*SHIPPED, *(str(each.parent if each.name == "model" else each) for each in sorted(runs))]
     *first, source, target = ["", *str(path).split("-")]
     other = "-".join([*first[1:], target, source])
     meant = f"{other}, which translates the other way" if other in SHIPPED else nearest(str(path), known)

@@ -1,10 +1,12 @@
 """Finished runs, the settings that they have, and how the settings differ over seeds and test sentences."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,14 @@ from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
 from seq2seq.common.arguments import flat
+from seq2seq.common.counted import counted
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, metric_of
 
 LEVEL = 0.05
+FEWEST = 20
+"""Sentences below which drawing them again says nothing of others; seeds alone are compared."""
+
 NOT_COMPARED = (
     "seed", "data.seed", "name", "experiment_name", "paths.", "hydra.", "threads", "metric", "overwrite", "ckpt_path",
     "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.report.", "callbacks.periodic.",
@@ -63,7 +69,12 @@ class FinishedRun:
             raise InputError(
                 f"{self.folder} has no scores of {split}, so metric={metric} compares nothing: give {other}"
             )
-        return metric_of(self.metrics, metric)
+        found = metric_of(self.metrics, metric)
+        if not isinstance(found, int | float) or not isfinite(found):
+            raise InputError(
+                f"{self.folder}: metrics.json has {metric}={found}, which is no score: leave this run out"
+            )
+        return found
 
     def lines(self, name: str) -> list[str]:
         """Return the lines of a file of predictions, such as ``test.greedy``.
@@ -74,7 +85,10 @@ class FinishedRun:
         path = self.folder / "predictions" / f"{name}.txt"
         if not path.is_file():
             raise InputError(f"{path}: there is no such file")
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        try:
+            return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is damaged ({error.reason}): leave this run out") from error
 
 
 @dataclass(frozen=True)
@@ -189,6 +203,10 @@ def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[
     from seq2seq.evaluation.bleu import sentence_statistics
 
     hypotheses, references = run.lines(found), run.lines(reference)
+    if len(hypotheses) != len(references):
+        raise InputError(
+            f"{run.folder}/predictions: {found}.txt has {counted(len(hypotheses), 'line')}, {reference}.txt {len(references):,}"
+        )
     if name == "bleu":
         return sentence_statistics(hypotheses, references, str(run.config.get("data.target_language", "")))
     return np.array([[h == r, 1] for h, r in zip(hypotheses, references, strict=True)], dtype=float)
@@ -231,7 +249,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
             "of the runs to compare"
         )
     counts = counts_of(both, metric)
-    if counts is not None:
+    if counts is not None and counts[0].shape[1] >= FEWEST:
         statistics, score = counts
         num = len(one.runs)
         found = compare(statistics[num:], statistics[:num], level, score=score)
@@ -259,7 +277,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
     scores = {s.label: [run.score(metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
-    chosen = ordered[0] if baseline is None else next((s for s in ordered if s.label == baseline), None)
+    chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)
     if chosen is None:
         raise InputError(f"--baseline {baseline}: choose one of {', '.join(repr(s.label) for s in ordered)}")
     pairs = (
@@ -282,6 +300,18 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
                     "p_holm": corrected.get(pair), "basis": found[pair].basis}  # fmt: skip
         rows.append(row | {"scores": values, "seeds": [run.seed for run in setting.runs]})
     return rows
+
+
+def _same(label: str, typed: str) -> bool:
+    """Return whether a label is meant: as it stands, or by overrides in any order, with whole keys or commas between."""
+    found = [
+        {
+            each.rpartition("=")[0].rpartition(".")[2] + each[each.rfind("=") :]
+            for each in re.split(r"[ ,]+(?=[\w.+~/]+=)", text)
+        }
+        for text in (label, typed.strip())
+    ]
+    return label == typed or found[0] == found[1]
 
 
 def _digits(value: float, sign: str = "") -> str:

@@ -1,6 +1,7 @@
 """Whether higher or lower values of a metric are better, for callbacks, schedules and sweepers; names of checkpoints."""
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -55,6 +56,11 @@ def _of_callback(
     chosen: dict[str, str] = {}
     monitor = parameters_of(target).get("monitor")
     monitored = node.get("monitor", None if monitor is None else monitor.default)
+    if isinstance(monitored, str) and re.match(r"val/(greedy|beam)/|test/", monitored):
+        raise InputError(
+            f"{key}.monitor={monitored}: validations while training have scores of greedy search, such as "
+            f"val/{monitored.rpartition('/')[2]}"
+        )
     if isinstance(monitored, str) and ("mode" in node or "mode" in arguments_of(target)[0]):
         chosen = _mode(key, node.get("mode"), monitored, own)
     elif "mode" in node and node.mode is None:

@@ -14,7 +14,7 @@ from seq2seq.common.files import is_address, matching
 from seq2seq.common.options import PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, Settings, objects
+from seq2seq.run.config import CONF, PLACES, Settings, objects
 from seq2seq.run.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
@@ -69,6 +69,7 @@ def check_early(settings: Settings) -> None:
         _require(config, key)
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
+    _check_choices(settings)
     _check_values(values)
     _check_length(config)
     _check_metric(str(config.metric), values["module"].get("metrics") or {})
@@ -83,7 +84,8 @@ def check_early(settings: Settings) -> None:
             raise InputError(f"{key}={config[key]}: expected the name of a file or folder")
     if config.trainer.get("val_check_interval") in (0, False):
         raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
-    if not isinstance(time := config.trainer.get("max_time"), str | Mapping | None):
+    time = values["trainer"].get("max_time")
+    if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
     if config.init_from is not None:
         try:
@@ -102,6 +104,19 @@ def _require(config: DictConfig, key: str) -> None:
         choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
         hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
         raise InputError(f"{key}{shown}: a run needs it; {hint}")
+
+
+def _check_choices(settings: Settings) -> None:
+    """Refuse a choice of the command line for a part that another choice leaves out."""
+    for group, place in PLACES.items():
+        choice = settings.given.get(group)
+        if choice not in (None, "none") and OmegaConf.select(settings.config, place) is None:
+            within = next(
+                (each for each in PLACES if place.startswith(f"{PLACES[each]}.") and each in settings.given),
+                None,
+            )
+            why = f" with {within}={settings.given[within]}" if within else ""
+            raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
 
 
 def _check_values(values: Mapping[Any, Any]) -> None:

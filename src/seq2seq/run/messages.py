@@ -39,7 +39,7 @@ OTHER_CHOICES = {
     ("attention", "luong"): "bilinear", ("attention", "general"): "bilinear", ("attention", "scaled"): "scaled_dot",
     ("attention", "none"): "additive with decoder=context", ("encoder", "bigru"): "gru", ("encoder", "bilstm"): "lstm",
     ("encoder", "brnn"): "lstm", ("encoder", "rnn"): "gru", ("device", "cuda"): "gpu", ("device", "metal"): "mps",
-    ("experiment", "multi30k"): "multi30k_en_de", ("tokenizer", "spm"): "unigram", ("tokenizer", "sentencepiece"): "bpe",
+    ("model", "transformer"): "encoder=transformer", ("experiment", "multi30k"): "multi30k_en_de", ("tokenizer", "spm"): "unigram", ("tokenizer", "sentencepiece"): "bpe",
 }  # fmt: skip
 """(group, name in other toolkits and papers) -> choice here."""
 
@@ -55,6 +55,10 @@ OTHER_KEYS = {
     "gpus": "trainer.devices", "num_gpus": "trainer.devices", "fp16": "trainer.precision", "wandb": "logger=wandb",
 }  # fmt: skip
 """Key or option of other toolkits -> key here."""
+
+SAME_COMMAND = {"resume", "continue", "resume_from_checkpoint", "auto_resume"}
+CONTINUES = "the same command again continues a training that was stopped; ckpt_path=FILE begins with a checkpoint of another run"
+"""Options of other toolkits, and what is done here."""
 
 
 # --- programs ---
@@ -103,8 +107,12 @@ def exit_with(error: BaseException) -> NoReturn:
 
 def is_interrupted(error: BaseException) -> bool:
     """Return whether Ctrl-C is behind an exception, such as one that cleaning up after it has raised."""
-    behind = filter(None, (error.__cause__, error.__context__))
-    return isinstance(error, KeyboardInterrupt) or any(map(is_interrupted, behind))
+    behind = [error]
+    for each in behind:  # they may be in a circle
+        behind += [
+            link for link in (each.__cause__, each.__context__) if link is not None and link not in behind
+        ]
+    return any(isinstance(each, KeyboardInterrupt) for each in behind)
 
 
 def start(main: Callable[[], Any]) -> None:
@@ -165,7 +173,12 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
         (HydraException, lambda error: _composition(error, given, several)),
         (OmegaConfBaseException, _omegaconf),
         (OSError, _operating_system),
-        (ValueError, lambda _: _wrong_override([each for each in given if each[:1] != "+"], several)),
+        (
+            ValueError,
+            lambda error: (
+                _two_options(error) or _wrong_override([each for each in given if each[:1] != "+"], several)
+            ),
+        ),
     )
     for kind, say in messages:
         if isinstance(error, kind):
@@ -194,15 +207,31 @@ def _missing_choice(error: MissingConfigException) -> str:
         hint = ": your text is given by data=parallel data.train.source=FILE …, or data=tsv data.file=FILE"
         return f"{parent}={rest}: there is no such choice{hint if parent == 'data' else ''}"
     if not group:
-        found = [f"{each.parent.name}={each.stem}" for each in sorted(CONF.glob(f"*/{choice}.yaml"))]
+        place = re.search(r"(?:directory '|provider=main, path=file://)([^'\n]+)", str(error))
+        folder = Path(place[1]) if place else CONF
+        if not folder.is_dir():
+            return f"--config-path {folder}: there is no such folder"
+        found = [f"{each.parent.name}={each.stem}" for each in sorted(folder.glob(f"*/{choice}.yaml"))]
         hint = f"did you mean {found[0]}?" if found else "give the folder of the file by --config-path"
-        return f"--config-name {choice}: there is no such file in {CONF}; {hint}"
+        return f"--config-name {choice}: there is no such file in {folder}; {hint}"
     options = list(error.options or ())
     meant = OTHER_CHOICES.get((group, choice.lower())) or nearest(choice, options)
     hint = f"did you mean {meant}? " if meant else ""
     place = "model.decoder.attention.score" if group == "attention" else PLACES.get(group)
     own = f"; your own class: {place}._target_=…" if place else ""
     return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
+
+
+def _two_options(error: ValueError) -> str | None:
+    """Return the message for options of Hydra that exclude each other."""
+    asked = [
+        each
+        for each in ("--cfg", "--info")
+        if each in sys.argv or {"--cfg": "-c", "--info": "-i"}[each] in sys.argv
+    ]
+    if "--multirun" not in str(error) or not asked:
+        return None
+    return f"{asked[0]} prints one configuration and runs nothing: leave out -m, and give each key one value"
 
 
 def _unreadable_override(error: OverrideParseException) -> str:
@@ -248,6 +277,11 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 def _unknown_key(key: str) -> str:
     if key in known_keys():
         return f"{key}: no such key with what was chosen; another choice of its group has it"
+    if key in SAME_COMMAND:
+        return f"{key}: no such key; {CONTINUES}"
+    group, _, rest = key.partition(".")
+    if (CONF / group / f"{rest.partition('.')[0]}.yaml").is_file():
+        return f"{key}: nothing has this key until {group}={rest.partition('.')[0]} is given beside it"
     meant = OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys())
     hint = f"did you mean {meant}? " if meant else ""
     return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
@@ -283,6 +317,8 @@ def hint_for_option(arguments: Sequence[str]) -> str:
             if found := OTHER_KEYS.get(name, keys[0] if keys else None):
                 value = value or ("…" if following.startswith("-") else following)
                 meant.append(found if "=" in found else f"{found}={value}")
+    if {each.lstrip("-") for each in arguments if each[:2] == "--"} & SAME_COMMAND:
+        return CONTINUES
     hint = f"did you mean {' '.join(meant)}? " if meant else ""
     first_key = next((place for place, each in enumerate(arguments) if each[:1] != "-"), len(arguments))
     if not meant and any(each[:1] == "-" for each in arguments[first_key:]):

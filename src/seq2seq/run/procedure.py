@@ -137,6 +137,8 @@ def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig)
     longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
     print(f"{place} is finished; name=… trains again, trainer.{longer}=… goes on")
     print(summary(metrics, earlier.run_dir))
+    if config.ckpt_path not in (None, "last", earlier.values.get("ckpt_path")):
+        warn(f"ckpt_path={config.ckpt_path} is not used, as nothing is trained: give name=…")
     if others := earlier.scored_with(config):
         warn(
             f"these scores are with {', '.join(others)}: name=… trains, and seq2seq evaluate {place} scores otherwise"

@@ -82,9 +82,9 @@ class TranslationRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str | list[str] = Field(description="a sentence or a list of sentences")
     beam_size: int = Field(
-        USUAL_BEAM, ge=1, le=MAX_BEAM, description="hypotheses of a step; 1: greedy search"
+        USUAL_BEAM, ge=1, le=MAX_BEAM, strict=True, description="hypotheses of a step; 1: greedy search"
     )
-    alternatives: int = Field(1, ge=1, le=MAX_BEAM, description="translations of each sentence")
+    alternatives: int = Field(1, ge=1, le=MAX_BEAM, strict=True, description="translations of each sentence")
     weights: bool = Field(False, description="whether to return the attention")
 
     @property
@@ -317,7 +317,7 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
 
     @app.exception_handler(400)  # of FastAPI, for bytes that are no text
     async def refuse_bytes(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": "the body is not UTF-8"}, 400)
+        return JSONResponse({"detail": "the body is not UTF-8, or nested too deeply"}, 400)
 
     @app.exception_handler(RequestValidationError)
     async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -328,5 +328,7 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
         if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
             detail = "send the body as JSON, with the header Content-Type: application/json"
             return JSONResponse({"detail": detail}, 422)
+        if first["loc"][:2] == ("body", "text") and "list" not in str(first["loc"]):
+            return JSONResponse({"detail": "body.text: give a sentence or a list of sentences"}, 422)
         where = ".".join(str(part) for part in first.get("loc", ())) or "body"
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)

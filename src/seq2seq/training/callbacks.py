@@ -470,7 +470,8 @@ def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | Non
         found = Path(getattr(each, "best_model_path", ""))
         if getattr(each, "monitor", None) and found.is_file():
             best = found.with_name("best.ckpt")
-            if found != best and trainer.is_global_zero:  # one of several, with a name of its own
+            is_there = best.is_file() and best.samefile(found)
+            if not is_there and trainer.is_global_zero:  # one of several, with a name of its own
                 partial = best.with_name("best.ckpt.partial")
                 partial.unlink(missing_ok=True)
                 try:

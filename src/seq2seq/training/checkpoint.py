@@ -7,7 +7,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Callback, Checkpoint
+from lightning.pytorch.callbacks import Callback, Checkpoint, StochasticWeightAveraging
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2seq.common.progress import warn
@@ -31,6 +31,8 @@ class BorderCallback(Checkpoint):
     These places are the ends of optimizer steps; where a validation follows, the end of that validation; after the last
     batch of an epoch, the end of the epoch. Lightning writes the values of a step to the loggers after them, before the
     next hook. Give such callbacks last: a checkpoint holds the states of the others.
+
+    The epochs of `StochasticWeightAveraging` are none but for their ends: Lightning begins its schedule with an epoch.
 
     A training that early stopping or `max_time` ends within an epoch ends at such a place, so that a longer one trains
     the rest of the epoch.
@@ -82,13 +84,24 @@ class BorderCallback(Checkpoint):
             trainer.should_stop, self._stops_later = True, False
 
     def _within_epoch(self, trainer: pl.Trainer) -> None:
-        if ends_step(trainer) and not (trainer.is_last_batch or is_dry(trainer)):
+        is_end = trainer.global_step == trainer.max_steps or stops(trainer)
+        if (
+            ends_step(trainer)
+            and not (trainer.is_last_batch or is_dry(trainer))
+            and (is_end or not _averages(trainer))
+        ):
             self.at_border(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Call `at_border`."""
         if not is_dry(trainer):
             self.at_border(trainer, epoch_ends=True)
+
+
+def _averages(trainer: pl.Trainer) -> bool:
+    """Return whether the current epoch is one of `StochasticWeightAveraging`."""
+    found = (each for each in callbacks_of(trainer) if isinstance(each, StochasticWeightAveraging))
+    return any(trainer.current_epoch >= each.swa_start for each in found)
 
 
 def ends_step(trainer: pl.Trainer) -> bool:

@@ -28,6 +28,7 @@ def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> 
         left.set_ylim(len(rows) - 0.4, -0.6)
         left.set_xlabel(f"{score}: each run, and the mean as a line")
         for axes in right:
+            axes.locator_params(axis="x", nbins=5)
             axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
             best = next(row["setting"] for row in rows if "difference" not in row)
             axes.set_xlabel(f"difference from {best[:30]} [{NAMES.get(name, name)}]")

@@ -87,6 +87,9 @@ def draw_matrix(
         families = list(dict.fromkeys(family for _, found in labels for family in found))
         axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
         axis.set_tick_params(labelfontfamily=families)
+    for label in axes.get_xticklabels():
+        if len(label.get_text()) == 1:  # a letter that lies looks like another sign
+            label.set_rotation(0)
     axes.tick_params(length=0, pad=2)
     axes.spines[:].set(visible=True, linewidth=0.3)
     if links:

@@ -17,7 +17,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -733,12 +733,19 @@ def _attends_elsewhere(outwards: Sequence[Mapping[str, Any]], shape: Sequence[in
         }
         pair = next((pair for pair in PAIRS if given.keys() >= {*pair}), None)
         if pair:
-            found = given[pair[0]] is not given[pair[1]]
+            found = _identity(given[pair[0]]) != _identity(given[pair[1]])
         elif given:
             found = _has_another(given, shape)
         if given and not (pair and found and shape[2] == shape[3]):
             return found
     return found
+
+
+def _identity(tensor: Tensor) -> Hashable:
+    """Return what two views of the same values have in common."""
+    if tensor.device.type == "meta" or type(tensor) not in (Tensor, nn.Parameter):
+        return id(tensor)
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
 
 
 def _has_another(given: Mapping[str, Tensor], shape: Sequence[int]) -> bool | None:
@@ -750,9 +757,9 @@ def _has_another(given: Mapping[str, Tensor], shape: Sequence[int]) -> bool | No
             return (num_rows == 1 and len(each) == size) or (size == 1 and len(each) == num_columns)
         return not Counter([size, num_columns]) - Counter(each.shape)
 
-    distinct: dict[int, str] = {}  # names of tensors, each once
+    distinct: dict[Hashable, str] = {}  # names of tensors, each once
     for name, each in given.items():
-        distinct.setdefault(id(each), name)
+        distinct.setdefault(_identity(each), name)
     first, *others = distinct.values()
     fitting = [name for name in distinct.values() if fits(given[name])]
     if not others:

@@ -497,10 +497,15 @@ class Search:
             difference = found.difference
             low, high = sorted(self.sign * each for each in difference.interval)
             p = "p < 0.001" if difference.p < 0.0005 else f"p = {difference.p:.3f}"
+            interval = (
+                f"95 % interval {low:.3g} to {high:.3g}, {p}"
+                if low <= high
+                else "with too few seeds to compare"
+            )
             verb = "clearly better" if found.is_clear else "not clearly better"
             lines.append(
                 f"            {verb} than {words(trials[found.second])}: by "
-                f"{self.sign * difference.mean:.3g}, 95 % interval {low:.3g} to {high:.3g}, {p}"
+                f"{self.sign * difference.mean:.3g}, {interval}"
             )
         return "\n".join(lines)
 
