@@ -108,6 +108,14 @@ docs: $(VENV)/.docs ## the website, in site/ (needs no network once its packages
 IMAGES := docs/images
 PLOT := $(BIN)/seq2seq plot
 
+.PHONY: notebooks
+notebooks: $(STAMP) ## run the notebooks, each in an empty folder, and keep what they show (about a quarter of an hour)
+	set -e; for book in notebooks/*.ipynb; do \
+		folder=$$(mktemp -d); cp $$book $$folder; echo $$book; \
+		(cd $$folder && OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore:IProgress $(CURDIR)/$(BIN)/jupyter execute --inplace \
+			--NotebookClient.record_timing=False $$(basename $$book)); \
+		cp $$folder/$$(basename $$book) notebooks/; rm -r $$folder; done
+
 .PHONY: figures
 figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)
 	$(BIN)/python train.py

@@ -8,6 +8,7 @@ translates on the home page. Formulas become MathML, and links to source files a
 
 import argparse
 import base64
+import html
 import json
 import os
 import re
@@ -42,9 +43,9 @@ def write_pages(folder: Path) -> None:
     contents: dict[str, bytes | str] = {name: path.read_bytes() for name, path in pages.items()}
     contents |= {f"reference/{name}.md": page() for name, page in REFERENCE.items()}
     for name in NOTEBOOKS:
-        text, images = notebook_page(name)
+        text, shown = notebook_page(name)
         contents |= {f"tutorials/{name}.md": text} | {
-            f"tutorials/{path}": image for path, image in images.items()
+            f"tutorials/{path}": content for path, content in shown.items()
         }
     contents["live.html"] = live_page(ROOT / "data/models" / LIVE_MODEL)
     for name, content in contents.items():
@@ -248,9 +249,9 @@ def commands_page():
 
 
 def notebook_page(name):
-    """Return a notebook as Markdown, and its images by file name."""
+    """Return a notebook as Markdown, and by file name the images and the interactive pages that it shows."""
     cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-    parts, images = [], {}
+    parts, shown = [], {}
     for cell_of_notebook in cells:
         source = "".join(cell_of_notebook["source"])
         if "REPOSITORY" in source:  # for hosted notebooks
@@ -266,16 +267,20 @@ def notebook_page(name):
         for output in cell_of_notebook.get("outputs", ()):
             data = output.get("data", {})
             if "image/png" in data:
-                path = f"{name}_{len(images) + 1}.png"
-                images[path] = base64.b64decode(data["image/png"])
+                path = f"{name}_{len(shown) + 1}.png"
+                shown[path] = base64.b64decode(data["image/png"])
                 parts.append(f"![Output of the cell above]({path})")
             elif "text/html" in data:
-                parts.append(f'<div class="cell-output">{"".join(data["text/html"])}</div>')
+                # as a file of its own: the checksums of its scripts hold for it as it is
+                path = f"{name}_{len(shown) + 1}.html"
+                before, srcdoc, after = re.split(r'srcdoc="([^"]*)"', "".join(data["text/html"]))
+                shown[path] = html.unescape(srcdoc)
+                parts.append(f'<div class="cell-output">{before}src="{path}"{after}</div>')
             else:
                 text += "".join(output.get("text", data.get("text/plain", "")))
         if text:
             parts.append(f"```text\n{text.rstrip()}\n```")
-    return "\n\n".join(parts) + "\n", images
+    return "\n\n".join(parts) + "\n", shown
 
 
 REFERENCE = {"keys": keys_page, "commands": commands_page}

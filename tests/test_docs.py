@@ -1,5 +1,7 @@
 """What README and docs say: links lead somewhere, command lines compose, Python blocks run."""
 
+import base64
+import io
 import json
 import os
 import re
@@ -9,9 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from PIL import Image
 
 from scripts.write_pages import write_pages
 from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
@@ -182,7 +186,18 @@ def test_a_notebook_runs(name, tmp_path):
     from nbclient import NotebookClient
 
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
+    stored = first_picture(notebook)
     NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    made = first_picture(notebook)  # of a bundled model
+    assert made.shape == stored.shape
+    assert np.abs(made - stored).mean() < 2, "it is drawn otherwise now: make notebooks"
+
+
+def first_picture(notebook):
+    """The first figure in the outputs of a notebook."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", ()))
+    coded = next(output.data["image/png"] for output in outputs if "image/png" in output.get("data", {}))
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(coded))).convert("RGB"), dtype=float)
 
 
 def test_readme_is_short_and_the_pages_have_at_most_20000_words():

@@ -27,6 +27,21 @@ def site(tmp_path_factory):
     return folder / "site"
 
 
+@pytest.mark.parametrize("name", ["attention", "attention.zh", "score", "training"])
+def test_the_viewers_of_a_notebook_are_shown(name, site, open_page):
+    handler = partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = open_page(f"http://127.0.0.1:{server.server_port}/tutorials/{name}.html")
+        viewers = page.locator(".cell-output iframe")
+        assert viewers.count()
+        for number in range(viewers.count()):
+            viewers.nth(number).scroll_into_view_if_needed()
+            shown = page.frame_locator(".cell-output iframe").nth(number)
+            expect(shown.get_by_text("<eos>").first).to_be_visible()
+        server.shutdown()
+
+
 def test_the_home_page_translates_offline_with_attention_set_by_hand(site, open_page):
     assert (site / "live.html").stat().st_size < 8_000_000
     handler = partial(SimpleHTTPRequestHandler, directory=site)

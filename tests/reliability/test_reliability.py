@@ -263,11 +263,15 @@ def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration
 def test_exceptions_in_a_circle_end_in_a_line(capsys):
     """As Lightning raises what TensorBoard's thread has kept, in cleaning up after what came of it."""
     kept = OSError(28, "No space left on device", "events")
-    with pytest.raises(SystemExit, match="2"), exit_on_error():
+
+    def clean_up():
         try:
             raise ValueError("another") from kept
         except ValueError:
             raise kept  # noqa: B904
+
+    with pytest.raises(SystemExit, match="2"), exit_on_error():
+        clean_up()
     assert "No space left" in capsys.readouterr().err
 
 

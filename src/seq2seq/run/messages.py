@@ -207,8 +207,8 @@ def _missing_choice(error: MissingConfigException) -> str:
         hint = ": your text is given by data=parallel data.train.source=FILE …, or data=tsv data.file=FILE"
         return f"{parent}={rest}: there is no such choice{hint if parent == 'data' else ''}"
     if not group:
-        place = re.search(r"(?:directory '|provider=main, path=file://)([^'\n]+)", str(error))
-        folder = Path(place[1]) if place else CONF
+        said = re.search(r"(?:directory '|provider=main, path=file://)([^'\n]+)", str(error))
+        folder = Path(said[1]) if said else CONF
         if not folder.is_dir():
             return f"--config-path {folder}: there is no such folder"
         found = [f"{each.parent.name}={each.stem}" for each in sorted(folder.glob(f"*/{choice}.yaml"))]
