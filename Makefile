@@ -114,7 +114,7 @@ notebooks: $(STAMP) ## run the notebooks, each in an empty folder, and keep what
 		folder=$$(mktemp -d); cp $$book $$folder; echo $$book; \
 		(cd $$folder && OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore:IProgress $(CURDIR)/$(BIN)/jupyter execute --inplace \
 			--NotebookClient.record_timing=False $$(basename $$book)); \
-		cp $$folder/$$(basename $$book) notebooks/; rm -r $$folder; done
+		sed 's|$(CURDIR)/||g' $$folder/$$(basename $$book) > $$book; rm -r $$folder; done
 
 .PHONY: figures
 figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)

@@ -293,3 +293,4 @@ def test_notebooks_hold_no_error():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         kinds = {output["output_type"] for cell in cells for output in cell.get("outputs", ())}
         assert "error" not in kinds
+        assert not re.search(r"/\w+/\S*\.venv", path.read_text(encoding="utf-8"))  # of one machine
