@@ -7,6 +7,9 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 
+GIVEN := $(filter-out ARGS PYTHON PORT,$(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name))))
+$(if $(GIVEN),$(error give keys by ARGS, such as ARGS="$(foreach name,$(GIVEN),$(name)=$($(name)))"))
+
 .PHONY: help
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16

@@ -70,6 +70,7 @@ TRAIN = {
                           r"val/blue.*val/bleu"),
     "monitor to stop by": (["callbacks=early_stopping", "callbacks.early_stopping.monitor=val/blue",
                             "callbacks.early_stopping.mode=max"], r"val/blue.*val/bleu"),
+    "monitor with another sign": (["callbacks=early_stopping", "callbacks.early_stopping.monitor=val_bleu"], r"did you mean val/bleu\?"),
     "direction": (["callbacks.checkpoint.monitor=val/bleu", "callbacks.checkpoint.mode=min"],
                   r"callbacks\.checkpoint\.mode=min"),
     "direction of a search": (["-m", "hydra/sweeper=optuna", "metric=val/ter", "hydra.sweeper.direction=maximize"],
@@ -89,6 +90,7 @@ TRAIN = {
     "average that is deleted": (["averaging=ema", "~callbacks.averaging"], r"averaging=ema: .*leave out"),
     "no folder of a configuration": (["--config-path", "runs/nope", "--config-name", "config"], r"--config-path .*runs/nope: there is no such folder"),
     "no file in a folder": (["--config-path", "/", "--config-name", "nope"], r"--config-name nope: .* in /;"),
+    "text of both sides": (["data=parallel", "data.source=a.en"], r"data\.train\.source\?"),
     "two options": (["-m", "--cfg", "job", "attention=dot", "seed=1,2"], r"--cfg .*-m"),
     "option that is the default": (["--resume"], r"the same command"),
     "key that is the default": (["resume=true"], r"resume: .*the same command"),
@@ -205,7 +207,7 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     shutil.copytree(tiny_run.parents[1], tmp_path / "runs")
     same = *TINY, "seed=3"
     done = program(*same, "trainer.max_epochs=2", cwd=tmp_path, check=0)
-    assert "is finished" in done.text
+    assert re.search(r"is finished; .*\bname=debug_fast trainer\.max_epochs=… goes on", done.text)
     assert "BLEU" in done.text
     suggested = next(line for line in done.text.splitlines() if line.startswith("translate "))
     (kept,) = tmp_path.rglob("metrics.json")
@@ -295,6 +297,8 @@ COMMANDS = {
     "no test split": ("probe", ["grammar-en-fr"], r"grammar-en-fr.*--source"),
     "no such member": ("translate", ["RUN", "--ensemble", "folder", "--source", "a.en"], r"folder"),
     "unequal files": ("evaluate", ["RUN", "--source", "a.en", "--reference", "short.fr"], r"short\.fr"),
+    "reference by another name": ("evaluate", ["RUN", "--source", "a.en", "--target", "a.fr"], r"--reference\?"),
+    "card of a bundled model": ("export", ["model", "grammar-en-fr", "-o", "exported"], r"grammar-en-fr .*has its card already: copy"),
     "suffix": ("plot", ["RUN", "the cats sleep .", "-o", "picture.docx"], r"docx"),
     "no attention there": ("plot", ["folder", "the cats", "-o", "p.png"], r"folder"),
     "unequal alignments": ("align", ["RUN", "--source", "a.en", "--target", "short.fr"], r"short\.fr"),

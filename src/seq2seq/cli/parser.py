@@ -62,6 +62,9 @@ class Parser(argparse.ArgumentParser):
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             words, known = [choice[1]], {each: each for each in re.findall(r"[\w-]+", choice[2])}
         near = [found for word in words if (found := nearest(OTHER.get(word, word), known))]
+        near += [
+            "reference" for word in words if word in ("target", "tgt") and not near and "reference" in known
+        ]
         near += [each for word in words for each in known if word in each.split("-")]
         hint = f"did you mean {known[near[0]]}? " if near else ""
         self.exit(2, f"error: {message}; {hint}{self.prog} --help lists what it takes\n")

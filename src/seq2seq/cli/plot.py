@@ -44,8 +44,6 @@ def plot(
     wanted = {".gif"} if steps else {".png", ".pdf", ".svg"}
     if output.suffix.lower() not in wanted:
         raise InputError(f"-o {output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
-    if output == PICTURE:
-        announce_replaced(output)
     if steps is not None:
         _plot_steps(Path(model), steps, output)
     else:
@@ -105,6 +103,8 @@ def _plot_sentences(
         if with_effect:
             effect = effect_of(saved, sentence, each)
             panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
+    if output == PICTURE:
+        announce_replaced(output)
     save_heatmap(output, panels)
     for each in found:
         print(f"{each.text}   score {each.score:z.2f}   {output}")

@@ -34,7 +34,7 @@ class LibreOfficeHelp(TranslationDataModule):
         """Check that the file exists."""
         if not self.file.is_file():
             raise InputError(
-                f"{self.file}: there is no such file; make it with: python scripts/get_libreoffice.py {self.other}"
+                f"{self.file}: there is no such file; make it with: python scripts/get_libreoffice.py {self.other}, a script of the repository"
             )
 
     def read(self) -> Splits:

@@ -172,10 +172,18 @@ def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
         parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
         return [" ".join(part) or "default" for part in parts]
 
+    def whole(each: dict[str, Any]) -> str:
+        return " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in each.items()) or "default"
+
     for key in dict.fromkeys(key for each in values for key in each):
         if len(set(labeled([*chosen, key]))) > len(set(labeled(chosen))):
             chosen.append(key)
-    return labeled(chosen) if chosen else ["all runs"] * len(values)
+    if not chosen:
+        return ["all runs"] * len(values)
+    return [
+        label if label != "default" else whole(each)
+        for label, each in zip(labeled(chosen), values, strict=True)
+    ]
 
 
 def counts_of(

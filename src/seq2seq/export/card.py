@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from seq2seq.common.shipped import MODELS
 from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
 
@@ -101,7 +102,8 @@ def save_pretrained(
 
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
-        raise InputError(f"{run} holds no finished run: a card needs its config.yaml and metrics.json")
+        card = "; a bundled model has its card already: copy the folder" if run.parent == MODELS else ""
+        raise InputError(f"{run} holds no finished run: a card needs its config.yaml and metrics.json{card}")
     others = (
         [each.name for each in folder.iterdir() if not OWN_FILES.fullmatch(each.name)]
         if folder.is_dir()

@@ -171,9 +171,10 @@ def checked_direction(
     if given not in (None, *words):
         raise InputError(f"{key}={given}: write {' or '.join(words)}")
     if right is None and given is None:
-        split, _, score = metric.rpartition("/")
+        split, _, score = (metric if "/" in metric else metric.replace("_", "/", 1)).rpartition("/")
+        split = split or "val"
         meant = nearest(score, [*METRICS, *own])
-        hint = f"did you mean {split}/{meant}? Otherwise " if meant not in (None, score) else ""
+        hint = f"did you mean {split}/{meant}? Otherwise " if meant and f"{split}/{meant}" != metric else ""
         raise InputError(
             f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
             f"{key}={words[1]}, or set higher_is_better on your metric"

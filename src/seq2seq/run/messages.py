@@ -44,6 +44,7 @@ OTHER_CHOICES = {
 """(group, name in other toolkits and papers) -> choice here."""
 
 OTHER_KEYS = {
+    "data.source": "data.train.source", "data.target": "data.train.target", "train.source": "data.train.source",
     "epochs": "trainer.max_epochs", "num_epochs": "trainer.max_epochs", "max_epoch": "trainer.max_epochs",
     "train_steps": "trainer.max_steps", "max_update": "trainer.max_steps", "max_updates": "trainer.max_steps",
     "learning_rate": "optimizer.lr", "bs": "data.batch_size", "clip_norm": "trainer.gradient_clip_val",

@@ -379,9 +379,9 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
         other = known.setdefault(os.path.realpath(str(job.working_dir)), job)
         if other is not job:
             both = " and ".join(" ".join(each.overrides or ()) or "no overrides" for each in (other, job))
-            raise CompactHydraException(
-                f"{both}: both jobs would work in {job.working_dir}; hydra.sweep.subdir must depend on what differs"
-            )
+            named = next((each for each in job.overrides or () if each.startswith("name=")), None)
+            advice = f"leave out {named}" if named else "hydra.sweep.subdir must depend on what differs"
+            raise CompactHydraException(f"{both}: both jobs would work in {job.working_dir}; {advice}")
 
 
 def refuse_other_job(job: JobReturn) -> None:
