@@ -95,6 +95,7 @@ TRAIN = {
     "option that is the default": (["--resume"], r"the same command"),
     "key that is the default": (["resume=true"], r"resume: .*the same command"),
     "key of a choice that is not there": (["callbacks.early_stopping.patience=3"], r"callbacks=early_stopping"),
+    "key that no choice has": (["data.tsv.file=a"], r"data\.tsv\.file: no such key"),
     "key of a logger that is not there": (["logger.csv.name=a"], r"logger=csv"),
     "time": (["trainer.max_time=1h"], r"trainer\.max_time=1h.*00:01:30:00"),
     "no such experiment": (["experiment=multi30k_en_it"], r"multi30k_en_it.*multi30k_en_"),

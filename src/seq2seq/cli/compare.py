@@ -33,8 +33,8 @@ def compare(
         runs: Run folders, or folders that contain them.
         metric: Such as val/chrf or test/beam/bleu.
         baseline: Compare with this setting, as the table names it.
-        output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the folder of the
-            runs, or in the first of several folders.
+        output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the folder that
+            is given, in the one that holds all that are given, or else in the first.
     """
     runs = [
         each for each in runs if each.name not in ("comparison.csv", "comparison.png")

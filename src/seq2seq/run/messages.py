@@ -27,7 +27,7 @@ from hydra.errors import (
     OverrideParseException,
 )
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.common.did_you_mean import nearest
@@ -225,14 +225,11 @@ def _missing_choice(error: MissingConfigException) -> str:
 
 def _two_options(error: ValueError) -> str | None:
     """Return the message for options of Hydra that exclude each other."""
-    asked = [
-        each
-        for each in ("--cfg", "--info")
-        if each in sys.argv or {"--cfg": "-c", "--info": "-i"}[each] in sys.argv
-    ]
-    if "--multirun" not in str(error) or not asked:
+    if not str(error).startswith("Only one of --"):
         return None
-    return f"{asked[0]} prints one configuration and runs nothing: leave out -m, and give each key one value"
+    return (
+        "--cfg and --info print one configuration and run nothing: leave out -m, and give each key one value"
+    )
 
 
 def _unreadable_override(error: OverrideParseException) -> str:
@@ -280,9 +277,10 @@ def _unknown_key(key: str) -> str:
         return f"{key}: no such key with what was chosen; another choice of its group has it"
     if key in SAME_COMMAND:
         return f"{key}: no such key; {CONTINUES}"
-    group, _, rest = key.partition(".")
-    if (CONF / group / f"{rest.partition('.')[0]}.yaml").is_file():
-        return f"{key}: nothing has this key until {group}={rest.partition('.')[0]} is given beside it"
+    group, name, *_ = *key.split("."), ""
+    file = CONF / group / f"{name}.yaml"
+    if file.is_file() and name in OmegaConf.load(file):
+        return f"{key}: nothing has this key until {group}={name} is given, too"
     meant = OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys())
     hint = f"did you mean {meant}? " if meant else ""
     return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"

@@ -136,12 +136,11 @@ def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig)
     """Print the scores of a finished run, and with which search they were found if another is asked for."""
     place = relative_to_cwd(earlier.run_dir)
     longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
-    name = str(config.name)
-    needed = f"name={name} " if re.fullmatch(r"[\w./-]+", name) else f"\"name='{name}'\" "
-    named = (
-        needed if str(place).endswith(name) else ""
-    )  # the folder follows the name, and the name the overrides
-    print(f"{place} is finished; name=… trains again, {named}trainer.{longer}=… goes on")
+    name, goes_on = str(config.name), f"trainer.{longer}=…"
+    if str(place).endswith(name):  # else another override would give it another name, and so another folder
+        quoted = f"name={name}" if re.fullmatch(r"[\w./-]+", name) else f"\"name='{name}'\""
+        goes_on = f"{quoted} {goes_on}"
+    print(f"{place} is finished; name=… trains again, {goes_on} goes on")
     print(summary(metrics, earlier.run_dir))
     if config.ckpt_path not in (None, "last", earlier.values.get("ckpt_path")):
         warn(f"ckpt_path={config.ckpt_path} is not used, as nothing is trained: give name=…")

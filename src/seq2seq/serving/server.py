@@ -328,7 +328,7 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
         if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
             detail = "send the body as JSON, with the header Content-Type: application/json"
             return JSONResponse({"detail": detail}, 422)
-        if first["loc"][:2] == ("body", "text") and "list" not in str(first["loc"]):
+        if first["loc"][:2] == ("body", "text"):
             return JSONResponse({"detail": "body.text: give a sentence or a list of sentences"}, 422)
         where = ".".join(str(part) for part in first.get("loc", ())) or "body"
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)
