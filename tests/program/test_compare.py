@@ -72,6 +72,19 @@ def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     assert 3 * float(bad["p"]) >= float(bad["p_holm"]) >= float(bad["p"])
 
 
+def test_runs_for_debugging_are_left_out_unless_they_are_named_or_alone(tmp_path):
+    for name, more in (("one", {}), ("tried", {"debug": "fast"})):
+        make_run(tmp_path / "runs" / name, 1, 0.9, references=REFERENCES[:20] if more else REFERENCES, **more)
+    found, left_out = find_runs([tmp_path / "runs"])
+    assert [run.folder.name for run in found] == ["one"]
+    assert len(left_out) == 1
+    assert "debug=fast" in left_out[0]
+    for paths in (["runs/tried"], ["runs", "runs/tried"]):
+        assert "tried" in [run.folder.name for run in find_runs([tmp_path / path for path in paths])[0]]
+    make_run(tmp_path / "only" / "tried", 1, 0.9, debug="fast")
+    assert len(find_runs([tmp_path / "only"])[0]) == 1
+
+
 def test_scores_of_runs_alone_are_compared_by_welchs_test(tmp_path):
     make_three(tmp_path)
     settings = settings_of(find_runs([tmp_path])[0])

@@ -98,8 +98,9 @@ def killed_until_done(launch, folder, seconds, number, seed, most, run=RUN, betw
             started.send(number)
         status = started.wait()
         assert status in (0, -number, 128 + number), started.text
-        assert (status == 0) == (folder / "runs/baseline/run/metrics.json").exists()
-        if status == 0 and not is_last:
+        is_finished = (folder / "runs/baseline/run/metrics.json").exists()
+        assert is_finished or status != 0
+        if is_finished and not is_last:  # its moment can also be after the last file was written
             window /= 2
             shutil.rmtree(folder / "runs")
             if kept.exists():

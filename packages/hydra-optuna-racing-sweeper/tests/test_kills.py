@@ -51,6 +51,40 @@ def found_in(folder):
         return table, {name: run for name, run in study.user_attrs.items() if name.startswith("run ")}
 
 
+KILLED_WITHIN = """
+import os, signal, sqlalchemy
+
+@sqlalchemy.event.listens_for(sqlalchemy.Engine, "before_cursor_execute")
+def kill(connection, cursor, statement, *_):
+    if os.environ.get("KILL_AT", "never") in statement:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    "statement", ["UNIQUE INDEX ix_studies_study_name", "CREATE TABLE trials", "INTO alembic_version"]
+)
+@pytest.mark.parametrize("storage", ["optuna.db", "mine.db"])
+def test_a_search_that_is_killed_while_its_database_is_made_can_be_run_again(tmp_path, statement, storage):
+    (tmp_path / "app.py").write_text(KILLED_WITHIN + APP)
+    line = [
+        sys.executable,
+        "app.py",
+        "-m",
+        "hydra/sweeper=optuna",
+        "hydra.sweeper.n_trials=1",
+        "hydra.sweep.dir=out",
+        "x=1,2",
+    ]
+    line += [] if storage == "optuna.db" else [f"hydra.sweeper.storage=sqlite:///{storage}"]
+    for environment, status in (({"KILL_AT": statement}, -signal.SIGKILL), ({}, 0), ({}, 0)):
+        done = subprocess.run(
+            line, cwd=tmp_path, env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+    assert "trial 0" in done.stdout
+
+
 @pytest.mark.long
 def test_a_race_with_pruning_that_is_killed_ends_as_an_undisturbed_one(tmp_path):
     whole, killed, said = tmp_path / "whole", tmp_path / "killed", tmp_path / "said.txt"

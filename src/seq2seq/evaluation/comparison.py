@@ -145,6 +145,10 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
         raise InputError(
             f"no finished run in {', '.join(map(str, paths))}{''.join('; ' + e for e in left_out[:1])}"
         )
+    tried = [run for run in runs if "debug" in run.overrides and run.folder not in paths]
+    if len(tried) < len(runs):
+        runs = [run for run in runs if run not in tried]
+        left_out += [f"{run.folder} is a run for debugging (debug={run.overrides['debug']})" for run in tried]
     return runs, left_out
 
 

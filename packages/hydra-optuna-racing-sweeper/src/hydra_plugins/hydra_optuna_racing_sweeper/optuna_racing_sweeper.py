@@ -17,6 +17,7 @@ The study is in a database, by default SQLite in the folder of the sweep; the ru
 the total. Commands that run at the same time share the runs.
 """
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -25,6 +26,7 @@ from itertools import islice
 from math import isfinite
 from pathlib import Path
 from statistics import fmean, stdev
+from tempfile import TemporaryDirectory
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any
@@ -142,10 +144,11 @@ class OptunaRacingSweeper(Sweeper):
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
         with locked(folder / ".trials" / "study.lock"):
+            storage = settings.storage or f"sqlite:///{folder}/optuna.db"
+            make_tables(storage)
             study = optuna.create_study(
                 study_name=settings.study_name or self.config.hydra.job.name,
-                storage=settings.storage or f"sqlite:///{folder}/optuna.db",
-                directions=directions, load_if_exists=True,
+                storage=storage, directions=directions, load_if_exists=True,
             )  # fmt: skip
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
@@ -508,6 +511,26 @@ class Search:
                 f"{self.sign * difference.mean:.3g}, {interval}"
             )
         return "\n".join(lines)
+
+
+def make_tables(address: str) -> None:
+    """Make the tables of a SQLite database whose file is not there, all at once.
+
+    Optuna makes them one by one. After a kill in the midst an index is missing, by which a study is made only once.
+    """
+    from optuna.storages import RDBStorage
+    from sqlalchemy.engine import make_url
+
+    path = Path(make_url(address).database or "") if address.startswith("sqlite:") else Path()
+    if path.exists() or not path.parent.is_dir() or path.name == ":memory:":
+        return
+    with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        whole = Path(folder) / path.name
+        storage = RDBStorage(f"sqlite:///{whole}")
+        storage.remove_session()
+        storage.engine.dispose()
+        with suppress(OSError):  # meanwhile another command has made it, or the file system has no links
+            os.link(whole, path)
 
 
 def made(node: Any, **options: Any) -> Any:
