@@ -521,3 +521,17 @@ def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
         shutil.copytree(tiny_run / "model", model)
         (model / "source.json").write_text(content)
         assert_refused(program, model, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["predictions", "model", "metrics.json/"])
+def test_a_file_in_place_of_a_folder_of_the_run_is_named_before_the_training(program, tmp_path, name):
+    path = tmp_path / "runs/baseline/run" / name
+    if name.endswith("/"):
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir(parents=True)
+        path.touch()
+    done = program(*TINY, "name=run", cwd=tmp_path)
+    assert done.status == 2
+    assert f"{path} is a f" in done.text.splitlines()[-1]
+    assert not (path.parent / "config.yaml").exists()

@@ -21,6 +21,9 @@ OUTPUTS = (
 )  # fmt: skip
 """What a run leaves in its folder, but for its log."""
 
+FOLDERS = {"tokenizers", "checkpoints", "model", "predictions"}
+"""Those outputs that are folders."""
+
 HERE = "${paths.run_dir}"
 """How ``config.yaml`` writes the folder of the run, which may be moved."""
 
@@ -34,8 +37,12 @@ def lock(run_dir: Path) -> AbstractContextManager[Any]:
     """Lock the folder of a run against other processes; as a context manager, until its end.
 
     Raises:
-        InputError: Another process works in it, or it cannot be made.
+        InputError: Another process works in it, it cannot be made, or a file is where a folder of its is to be.
     """
+    for path in (path for name in OUTPUTS for path in run_dir.glob(name)):
+        if path.is_dir() != (path.name in FOLDERS):
+            kinds = ("a folder", "a file") if path.is_dir() else ("a file", "a folder")
+            raise InputError(f"{path} is {kinds[0]}, where a run has {kinds[1]}: remove it, or give name=…")
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         return filelock.FileLock(run_dir / ".lock", timeout=0).acquire()
