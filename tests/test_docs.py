@@ -188,7 +188,7 @@ def test_a_notebook_runs(name, tmp_path):
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
     stored = first_picture(notebook)
     NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    made = first_picture(notebook)  # of a bundled model
+    made = first_picture(notebook)  # of a shipped model
     assert made.shape == stored.shape
     assert np.abs(made - stored).mean() < 2, "it is drawn otherwise now: make notebooks"
 

@@ -12,6 +12,7 @@ The public names:
     seq2seq.evaluation        scores, alignment, attention statistics, significance
 """
 
+import os
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,11 @@ from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 
 if TYPE_CHECKING:
     from seq2seq.api import Run, load, train
+
+# before PyTorch is loaded: its threads wait for each other in a loop, and with the default of 300,000 turns a training
+# beside another program on the same cores was forty times as slow
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 try:
     __version__ = version("seq2seq-attention")

@@ -23,7 +23,7 @@ class Run:
     """A finished run, or a model folder: its scores and its model.
 
     Args:
-        folder: Of the run or of the model, or the name of a bundled model.
+        folder: Of the run or of the model, or the name of a shipped model.
         trust_custom_code: Import the classes that the model names and that are not this program's.
     """
 
@@ -339,7 +339,7 @@ class Run:
 
     @classmethod
     def from_pretrained(cls, name: str, *, trust_custom_code: bool = False, **options: Any) -> "Run":
-        """Open a model folder, a bundled model, or a model of the Hugging Face Hub, which is fetched.
+        """Open a model folder, a shipped model, or a model of the Hugging Face Hub, which is fetched.
 
         Args:
             name: Folder, name, or ``owner/name`` on the Hub.
@@ -376,7 +376,7 @@ def _hub() -> Any:
 
 
 def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:
-    """Open a finished run, a model folder or a bundled model; `trust_custom_code` imports classes of yours.
+    """Open a finished run, a model folder or a shipped model; `trust_custom_code` imports classes of yours.
 
     Raises:
         InputError: The folder does not exist or holds no model.

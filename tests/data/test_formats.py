@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 
+import numpy as np
 import pytest
 
 from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
@@ -427,3 +428,22 @@ def test_no_word_or_number_of_a_table_becomes_another_value(suffix, tmp_path):
     splits = HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
     assert [(pair.source, pair.target) for pair in splits.train] == numbers
     assert [(pair.source, pair.target) for pair in splits.validation] == [*numbers, *words]
+
+
+def test_some_of_the_training_pairs_are_drawn_from_the_whole_file_and_more_hold_fewer(tmp_path):
+    path = tmp_path / "sorted.tsv"  # by length, as manythings.org serves pairs
+    path.write_text("".join(f"{'a ' * (number // 10)}{number}\tb {number}\n" for number in range(1000)))
+
+    def pairs(**options):
+        sizes = {"validation_pairs": 100, "test_pairs": 100, "source_language": "en", "target_language": "fr"}
+        return TabSeparatedText(file=str(path), **sizes, **options).read()
+
+    every, more, fewer = (pairs(train_pairs=count) for count in (None, 400, 100))
+    numbers = [[int(pair.target.split()[1]) for pair in splits.train] for splits in (every, more, fewer)]
+    assert [len(each) for each in numbers] == [800, 400, 100]
+    assert set(numbers[2]) < set(numbers[1]) < set(numbers[0])
+    assert abs(np.mean(numbers[2]) - 500) < 120  # four standard errors
+    assert all(each == sorted(each) for each in numbers)
+    assert pairs(train_pairs=100).train == fewer.train != pairs(train_pairs=100, split_seed=2).train
+    first = pairs(train_pairs=100, in_order=True).train
+    assert [int(pair.target.split()[1]) for pair in first] == list(range(100))

@@ -1,4 +1,4 @@
-"""The program beside the built-in corpus makes the bundled file."""
+"""The program beside the built-in corpus makes the shipped file."""
 
 import lzma
 import runpy

@@ -6,6 +6,7 @@ import torch
 
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.decoding.search import LengthPenalty, Search
+from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from tests.small import tokenizers_of
@@ -98,6 +99,14 @@ def multi30k(real_data, tmp_path):
 
 def lengths_of(sentences):
     return np.array(list(map(len, sentences)))
+
+
+def test_a_least_length_above_the_greatest_is_refused():
+    with pytest.raises(InputError, match=r"at least 5 .* at most 2"):
+        Search(min_length=5.0, max_length=2.0)
+    with pytest.raises(InputError, match=r"at least 3 .* at most 2"):
+        Search(min_length=3.0).limits(LengthLimits(max_ratio=2.0))
+    assert Search(min_length=3.0).limits(LengthLimits(max_ratio=3.0)).min_ratio == 3.0
 
 
 def test_references_fit_under_the_bound_of_every_pair_of_tokenizers(multi30k):

@@ -1,6 +1,7 @@
 """The commands on a trained run, as users type them."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -336,3 +337,17 @@ def test_export_onnx_says_nothing_but_its_files(tiny_run, tmp_path):
     line = [sys.executable, "-m", "seq2seq", "export", "onnx", tiny_run, "-o", tmp_path / "graphs"]
     done = subprocess.run(line, check=True, cwd=tmp_path, capture_output=True, text=True)
     assert (done.stderr, len(done.stdout.splitlines())) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "turns"), [({}, "20000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, None)]
+)
+def test_waiting_threads_give_up_their_core_unless_the_environment_says_otherwise(given, turns):
+    code = (
+        "import sys, os, seq2seq; assert 'torch' not in sys.modules; print(os.environ.get('GOMP_SPINCOUNT'))"
+    )
+    kept = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=kept | given, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(turns)

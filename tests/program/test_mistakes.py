@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -95,6 +96,12 @@ TRAIN = {
     "option that is the default": (["--resume"], r"the same command"),
     "key that is the default": (["resume=true"], r"resume: .*the same command"),
     "key of a choice that is not there": (["callbacks.early_stopping.patience=3"], r"callbacks=early_stopping"),
+    "keys of another corpus": (["data.train.source=a", "data.train.target=b"], r"belongs to data=parallel$"),
+    "key of several other corpora": (["data.validation_pairs=9"], r"belongs to .*data=tsv$"),
+    "key of another encoder": (["model.encoder.heads=2"], r"belongs to encoder=transformer$"),
+    "file of pairs without its choice": ([f"data.file={Path(__file__).parents[2] / 'data/samples/pairs.tsv'}"], r"line 1: .*data=tsv"),
+    "a job twice": (["-m", "seed=1,1"], r"seed=1: given twice"),
+    "key within a value": (["data.train.foo=1"], r"(?!.*train_pairs\.foo).*no such key"),
     "key that no choice has": (["data.tsv.file=a"], r"data\.tsv\.file: no such key"),
     "key of a logger that is not there": (["logger.csv.name=a"], r"logger=csv"),
     "time": (["trainer.max_time=1h"], r"trainer\.max_time=1h.*00:01:30:00"),
@@ -299,7 +306,7 @@ COMMANDS = {
     "no such member": ("translate", ["RUN", "--ensemble", "folder", "--source", "a.en"], r"folder"),
     "unequal files": ("evaluate", ["RUN", "--source", "a.en", "--reference", "short.fr"], r"short\.fr"),
     "reference by another name": ("evaluate", ["RUN", "--source", "a.en", "--target", "a.fr"], r"--reference\?"),
-    "card of a bundled model": ("export", ["model", "grammar-en-fr", "-o", "exported"], r"grammar-en-fr .*has its card already: copy"),
+    "card of a shipped model": ("export", ["model", "grammar-en-fr", "-o", "exported"], r"grammar-en-fr .*has its card already: copy"),
     "suffix": ("plot", ["RUN", "the cats sleep .", "-o", "picture.docx"], r"docx"),
     "no attention there": ("plot", ["folder", "the cats", "-o", "p.png"], r"folder"),
     "unequal alignments": ("align", ["RUN", "--source", "a.en", "--target", "short.fr"], r"short\.fr"),

@@ -1,4 +1,4 @@
-"""What is there without a training: bundled models and samples, show, demo, serve, the Hub."""
+"""What is there without a training: shipped models and samples, show, demo, serve, the Hub."""
 
 import asyncio
 import contextlib

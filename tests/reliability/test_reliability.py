@@ -201,8 +201,12 @@ def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     assert started.wait() == status, started.text
     assert "the same command continues" in started.text
     assert "Traceback" not in started.text
+    saved = torch.load(checkpoints / "last.ckpt", weights_only=True)
+    assert 0 < saved["seconds"] < 600
+    torch.save(saved | {"seconds": 1000.0}, checkpoints / "last.ckpt")
     program(*RUN, "name=run", cwd=tmp_path, check=0)
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
+    assert 1000 < json.loads((checkpoints.parent / "metrics.json").read_text())["seconds"] < 1600
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
         wait, end = draw.uniform(0, longest), None
         while sum(kills.values()) < KILLS and sweep.poll() is None:
             time.sleep(0.01)
-            if end is None and "job 1/" in (tmp_path / "said.txt").read_text():
+            if end is None and "\njob " in "\n" + (tmp_path / "said.txt").read_text():
                 end = time.monotonic() + wait
             if end is None or time.monotonic() < end:
                 continue

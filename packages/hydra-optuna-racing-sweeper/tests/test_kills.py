@@ -105,7 +105,7 @@ def test_a_race_with_pruning_that_is_killed_ends_as_an_undisturbed_one(tmp_path)
             end = time.monotonic() + draw.uniform(0, longest)
         while sum(kills.values()) < KILLS and search.poll() is None:
             time.sleep(0.005)
-            if end is None and "job 1/" in said.read_text():
+            if end is None and "\njob " in "\n" + said.read_text():
                 end = time.monotonic() + draw.uniform(0, longest)
             if end is None or time.monotonic() < end:
                 continue

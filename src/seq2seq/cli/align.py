@@ -16,7 +16,7 @@ def align(model: Model, *, trust_custom_code: bool = False, **options: Annotated
     printed to standard error, with the minimum that the tokens allow.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         trust_custom_code: Import classes that the model folder names.
         **options: Those of `Run.align`.
     """

@@ -69,7 +69,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
     """Print the completion of a shell: ``eval "$(seq2seq completion bash)"``, or ``seq2seq completion fish | source``
 
-    Completes commands, options, and the names of the bundled models; `train` completes keys and choices as any
+    Completes commands, options, and the names of the shipped models; `train` completes keys and choices as any
     Hydra application does.
 
     Args:

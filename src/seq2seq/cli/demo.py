@@ -1,4 +1,4 @@
-"""The command that shows what a bundled model does."""
+"""The command that shows what a shipped model does."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ def demo(
     output: Output = PAGE,
     no_open: bool = False,
 ) -> None:
-    """Try a bundled model: ``seq2seq demo``
+    """Try a shipped model: ``seq2seq demo``
 
     Translates some sentences, draws the attention of the first one, and writes a page that translates in the browser
     and answers what would have been said with other attention. The page is opened where there is a screen.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         sentence: A source sentence; may be given several times; without it those of the model card.
         output: Page to write.
         no_open: Write the page and do not open it.

@@ -20,7 +20,7 @@ def evaluate(
     search and of beam search, BLEU with an interval, and by source length and unknown words.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         json: Print the scores as JSON.
         trust_custom_code: Import classes that the model folder names.
         **options: Those of `Run.evaluate`.

@@ -34,7 +34,7 @@ def export(
 
     Args:
         what: What is written.
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         output: File or folder to write.
         source: attention: translate the lines of a file.
         target: attention: translations of --source, to be forced.

@@ -14,7 +14,7 @@ COMMANDS = {
     "train": "train a model: keys and groups of the configuration",
     "translate": "translate lines",
     "show": "translate a sentence and show its attention on a page",
-    "demo": "try a bundled model",
+    "demo": "try a shipped model",
     "serve": "answer requests over HTTP, with the page that translates",
     "evaluate": "score a model on a test set",
     "compare": "compare settings over seeds and sentences",

@@ -31,7 +31,7 @@ def plot(
     training as a .gif.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         sentences: Source sentences.
         steps: Name of a record of a run, such as attention/0/forced.
         target: The target for forced decoding.

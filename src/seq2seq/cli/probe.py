@@ -28,7 +28,7 @@ def probe(
     leaving out a source word. The steps are those of greedy translations.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         source: Text; without it the run's test split.
         sentences: Number of sentences, from the start.
         function_words: Function words, one per line, counted separately.

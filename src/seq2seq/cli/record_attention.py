@@ -28,7 +28,7 @@ def record_attention(
     decoding of the lines of --target.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         source: Sentences, one a line.
         target: Their translations.
         logdir: Folder of the event file.

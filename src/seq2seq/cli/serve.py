@@ -45,7 +45,7 @@ def serve(
     the browser. Needs ``pip install fastapi uvicorn prometheus-client``.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         host: 127.0.0.1: this machine only.
         port: 1024 to 65535.
         to: Target language, for a model of several languages.

@@ -30,7 +30,7 @@ def show(
     effect of each source token: by how much the log-probability of a word falls without it.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         sentence: A source sentence.
         target: Show the attention for this translation.
         beam_size: Hypotheses; 1: greedy.

@@ -41,7 +41,7 @@ def translate(
     asked for sentences; below each translation stand its log-probability, its unknown words and its attention.
 
     Args:
-        model: A run folder, a model folder, or the name of a bundled model.
+        model: A run folder, a model folder, or the name of a shipped model.
         sentences: Translate these in place of standard input.
         source: Translate this file in place of standard input.
         output: Write to this file in place of standard output.

@@ -57,7 +57,7 @@ def count(text: str) -> int:
 
 
 Model = Annotated[str | Path, "MODEL", model]
-"""A run folder, a model folder, or the name of a bundled model."""
+"""A run folder, a model folder, or the name of a shipped model."""
 
 File = Annotated[str | Path, "FILE", input_file]
 """A file that is read."""

@@ -21,11 +21,11 @@ MODELS = next(
 )
 
 SHIPPED = [] if MODELS is None else sorted(path.parent.name for path in MODELS.glob("*/config.json"))
-"""Names of the bundled models, such as ``grammar-en-fr``."""
+"""Names of the shipped models, such as ``grammar-en-fr``."""
 
 
 def model_path(name: str | Path) -> Path:
-    """Return the folder of a model: a folder of the user's, else the bundled model of this name."""
+    """Return the folder of a model: a folder of the user's, else the shipped model of this name."""
     path = Path(name)
     if MODELS is not None and not path.exists() and str(name) in SHIPPED:
         return MODELS / path
@@ -41,7 +41,7 @@ def model_name(folder: str | Path) -> str:
 
 
 def config_of(name: str | Path) -> Path:
-    """Return the ``config.json`` of a model folder, of the model in a run folder, or of a bundled model.
+    """Return the ``config.json`` of a model folder, of the model in a run folder, or of a shipped model.
 
     Raises:
         InputError: There is no such folder, or it holds no model.
@@ -69,5 +69,5 @@ def config_of(name: str | Path) -> Path:
     meant = f"{other}, which translates the other way" if other in SHIPPED else nearest(str(path), known)
     raise InputError(
         f"{path}: there is no such folder; {f'did you mean {meant}? ' if meant else ''}give a run folder, "
-        f"a model folder, or the name of a bundled model: {', '.join(SHIPPED)}"
+        f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
     )

@@ -1,5 +1,6 @@
 """Corpora: text files, tab-separated files, Multi30k, Tatoeba, Hugging Face datasets, the built-in corpus."""
 
+import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -120,8 +121,9 @@ class TabSeparatedText(TranslationDataModule):
         source_column: Name of the column of the source, or its number from 1; None: found by the names of languages, or
             the first column.
         target_column: The same for the target; both or neither are given.
-        train_pairs: Number of training pairs; None: all that are not held out.
-        validation_pairs: Number of validation pairs. Splits share no source sentence (see `normalize`).
+        train_pairs: Number of training pairs, drawn at random; None: all that are not held out. The draw of a larger number
+            has the pairs of a smaller one.
+        validation_pairs: Number of validation pairs, or a few more: those of one source stay together. Splits share no source sentence (see `normalize`).
         test_pairs: Number of test pairs; 0 for none.
         in_order: Take training, validation and test pairs in the order of the file, not at random.
         **options: Arguments of `TranslationDataModule`.
@@ -165,7 +167,9 @@ class TabSeparatedText(TranslationDataModule):
                 f"data.train_pairs={train_pairs}: {self.file} leaves {counted(len(rest), 'pair')} for training: ask "
                 "for fewer, or set data.train_pairs=null"
             )
-        return Splits(rest[:train_pairs], validation, test)
+        places = list(range(len(rest)))
+        random.Random(self.split_seed).shuffle(places)  # a file may be sorted by length, as fra.txt is
+        return Splits([rest[place] for place in sorted(places[:train_pairs])], validation, test)
 
 
 class GrammarCorpus(TranslationDataModule):

@@ -274,7 +274,7 @@ def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str,
             case ["train" | "validation" | "test" as split, first, second, third]:
                 yield split, first, second, third
             case _:
-                raise InputError(f"{path}, line {number}: {columns} are expected")
+                raise InputError(f"{path}, line {number}: {columns} are expected (data=tsv reads pairs)")
 
 
 def normalize(sentence: str) -> str:

@@ -433,7 +433,7 @@ class Search:
     prune: float | None = None
 
     def __post_init__(self) -> None:
-        self.limits(DEFAULT_LIMITS)
+        self.limits(LengthLimits(max_ratio=1e6))
         if not 1 <= self.num_best <= self.beam_size:
             if self.beam_size < 1:
                 raise InputError(f"beam size {self.beam_size}: give 1 (greedy search) or more")
@@ -446,10 +446,20 @@ class Search:
             raise InputError(f"sampling follows one hypothesis, not a beam of {self.beam_size}")
 
     def limits(self, of_model: LengthLimits) -> LengthLimits:
-        """Return the length limits of this search, given the limits of the model."""
+        """Return the length limits of this search, given the limits of the model.
+
+        Raises:
+            InputError: The minimum of long sentences is above their maximum.
+        """
         if self.max_length is not None:
             of_model = LengthLimits(min_ratio=of_model.min_ratio, max_ratio=self.max_length)
-        return of_model if self.min_length is None else replace(of_model, min_ratio=self.min_length)
+        found = of_model if self.min_length is None else replace(of_model, min_ratio=self.min_length)
+        if self.min_length is not None and found.min_ratio > found.max_ratio:
+            raise InputError(
+                f"at least {found.min_ratio:g} target tokens per source token contradict at most {found.max_ratio:g}: lower "
+                "the minimum ratio, or raise the maximum ratio"
+            )
+        return found
 
 
 GREEDY = Search()

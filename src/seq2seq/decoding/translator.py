@@ -33,7 +33,7 @@ class Translator:
     """Translates text with a model, or with an ensemble whose probabilities are averaged.
 
     Examples:
-        >>> translator = Translator.load("grammar-en-fr")  # a bundled model, or a run or model folder
+        >>> translator = Translator.load("grammar-en-fr")  # a shipped model, or a run or model folder
         >>> (translation,) = translator.translate(["I see the dog."], beam_size=5)
         >>> translation.text, translation.weights.shape  # 6 target and 6 source tokens, <eos> included
         ('Je vois le chien.', torch.Size([6, 6]))

@@ -102,7 +102,7 @@ def save_pretrained(
 
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
-        card = "; a bundled model has its card already: copy the folder" if run.parent == MODELS else ""
+        card = "; a shipped model has its card already: copy the folder" if run.parent == MODELS else ""
         raise InputError(f"{run} holds no finished run: a card needs its config.yaml and metrics.json{card}")
     others = (
         [each.name for each in folder.iterdir() if not OWN_FILES.fullmatch(each.name)]

@@ -137,7 +137,7 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> SavedModel:
-    """Read a model folder, the one of a run folder, or a bundled model.
+    """Read a model folder, the one of a run folder, or a shipped model.
 
     Args:
         path: The folder, or the name of a model of `seq2seq.common.shipped`.

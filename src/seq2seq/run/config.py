@@ -44,7 +44,9 @@ OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callb
 LEFT_OUT = {"scheduler": None, "threads": None, "init_from": None, "ckpt_path": None, "overwrite": False}
 """Keys that may be deleted, and what that means; `callbacks` and `logger`, too: none."""
 
-EXAMPLES = {f"data.{side}_language": "CODE" for side in ("source", "target")}
+EXAMPLES = {f"data.{side}_language": "CODE" for side in ("source", "target")} | {
+    "data.train.source": "FILE data.train.target=FILE"
+}
 """Values for messages."""
 
 PLACES = {
@@ -236,8 +238,8 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             if isinstance(path, str) and not is_address(path) and not Path(matching(path)[0]).exists():
                 raise InputError(f"{key}={path}: there is no such file")
         given = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
-        codes = ", a code such as en or de" if "CODE" in given else ""
-        raise InputError(f"{', '.join(missing)}: needed, give {given}{codes}")
+        codes = " (CODE: such as en or de)" if "CODE" in given else ""
+        raise InputError(f"{', '.join(missing)}: needed{codes}, give {given}")
     OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
     values = OmegaConf.to_container(config, resolve=True)
     assert isinstance(values, dict)
@@ -450,6 +452,23 @@ def _is_one(value: Any, kind: Any) -> bool:
     return not (
         getattr(kind, "__name__", "") == "Tensor" and isinstance(value, str)
     )  # tensors may be numbers
+
+
+ASSEMBLED = ("experiment", "recipe", "debug", "hparams_search")
+"""Groups whose choices give values to keys of others."""
+
+
+def choices_with(key: str) -> list[str]:
+    """Return the choices, such as ``data=parallel``, whose files list a key; one that only inherits it is not among them."""
+    found = []
+    for path in sorted(CONF.glob("*/*.yaml")):
+        group, head = path.parent.name, path.read_text(encoding="utf-8").partition("\n")[0]
+        node = head.removeprefix("# @package ") if head.startswith("# @package ") else group
+        before = "" if node == "_global_" else f"{node}."
+        listed = [f"{before}{each}." for each in flat(OmegaConf.to_container(OmegaConf.load(path)))]
+        if group not in ASSEMBLED and any(each.startswith(f"{key}.") for each in listed):
+            found.append(f"{group}={path.stem}")
+    return found
 
 
 @cache

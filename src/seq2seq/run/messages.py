@@ -32,7 +32,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.common.did_you_mean import nearest
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import CONF, PLACES, deletable, known_keys
+from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys
 
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
@@ -273,14 +273,16 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 
 
 def _unknown_key(key: str) -> str:
-    if key in known_keys():
-        return f"{key}: no such key with what was chosen; another choice of its group has it"
     if key in SAME_COMMAND:
         return f"{key}: no such key; {CONTINUES}"
     group, name, *_ = *key.split("."), ""
     file = CONF / group / f"{name}.yaml"
     if file.is_file() and name in OmegaConf.load(file):
         return f"{key}: nothing has this key until {group}={name} is given, too"
+    if choices := choices_with(key):
+        return f"{key}: no such key with what was chosen; it belongs to {' or '.join(choices[:4])}"
+    if key in known_keys():
+        return f"{key}: no such key with what was chosen; another choice of its group has it"
     meant = OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys())
     hint = f"did you mean {meant}? " if meant else ""
     return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
@@ -352,7 +354,8 @@ def nearest_key(name: str, known: list[str]) -> str | None:
     for keys, cutoff in ((beside, 0.6), (anywhere, 0.75)):
         if found := nearest(last, keys, cutoff):
             return keys[found]
-    if prefix not in ("", *known) and (near := nearest(prefix, known)):
+    nodes = {key.rpartition(".")[0] for key in known}
+    if prefix not in ("", *known) and (near := nearest(prefix, sorted(nodes))):
         return f"{near}.{last}"
     few = [*beside.values()][:12] if prefix else []
     return f"one of {', '.join(few)}" if few[1:] else "".join(few) or None

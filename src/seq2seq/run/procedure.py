@@ -571,10 +571,12 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
-    from seq2seq.training.callbacks import out_of_time
+    from seq2seq.training.callbacks import ResumeState, out_of_time
+    from seq2seq.training.checkpoint import callbacks_of
 
+    before = sum(each.seconds_before for each in callbacks_of(trainer) if isinstance(each, ResumeState))
     return {
-        "seconds": round(time.perf_counter() - started, 1),
+        "seconds": round(before + time.perf_counter() - started, 1),
         "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
         "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]  # typed as its base
         "steps": trainer.global_step,

@@ -54,6 +54,10 @@ class EpochLines(Callback):
         """Start the clock."""
         self._started, self._first_step = time.monotonic(), trainer.global_step
 
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Name the epoch as the lines do."""
+        self.on_train_batch_start(trainer, pl_module)
+
     def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
         """Let a progress bar count epochs from 1, as the lines do; Lightning counts from 0."""
         bar, last = trainer.progress_bar_callback, trainer.max_epochs or -1
@@ -87,6 +91,8 @@ class EpochLines(Callback):
         bar, line = trainer.progress_bar_callback, "  ".join(parts)
         if isinstance(bar, RichProgressBar) and bar.progress is not None:
             bar.progress.console.out(line, highlight=False)  # does not break it, unlike `print`
+            if bar.train_progress_bar_id is not None:  # the last would stay; the next epoch shows it again
+                bar.progress.update(bar.train_progress_bar_id, visible=False)
         elif bar is not None and getattr(bar, "is_enabled", False):
             bar.print(line)
         else:
@@ -166,13 +172,16 @@ class ResumeState(Callback):
     - The patience of early stopping, which is the configuration's, not the checkpoint's; and the weights that an optimizer
       has reached, where the checkpoint is of a training that averages them and this one does not.
     - Checksums of vocabularies and text: a run that continues has those with which it began.
+    - The time of the training before.
 
     Attributes:
         first_step: The step from which the latest training went on; None before.
+        seconds_before: Time from the starts of the run to its checkpoint, without the latest start.
     """
 
     def __init__(self) -> None:
         self.first_step: int | None = None
+        self.seconds_before, self._started = 0.0, time.monotonic()
         self._restored: dict[str, Any] | None = None
         self._max_steps = -1
         self._ended_at: list[int] | None = None
@@ -210,6 +219,7 @@ class ResumeState(Callback):
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
         data = prepared_of(trainer)
         checkpoint["corpus"] = None if data is None else data.checksums
+        checkpoint["seconds"] = self.seconds_before + time.monotonic() - self._started
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
@@ -228,6 +238,7 @@ class ResumeState(Callback):
         if "current_model_state" in checkpoint and not is_averaged:
             pl_module.load_state_dict(checkpoint["current_model_state"])
         self._ended_at = checkpoint.get("ended_at") if own else None
+        self.seconds_before = checkpoint.get("seconds", 0.0) if own else 0.0
         states = checkpoint.get("callbacks", {})
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:

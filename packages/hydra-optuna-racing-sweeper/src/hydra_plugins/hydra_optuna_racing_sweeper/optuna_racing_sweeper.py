@@ -177,6 +177,8 @@ class OptunaRacingSweeper(Sweeper):
 
     def launch(self, search: "Search", batch: Sequence[Run], jobs: list[list[str]], locks: Path) -> None:
         """Launch runs and write how they ended; raise the error of one that failed, if too many did."""
+        if hasattr(self.launcher, "in_all") and len(search.seeds) == 1:
+            self.launcher.in_all = self.settings.n_trials
         if hasattr(self.launcher, "judge"):
             self.launcher.judge = search.judges(batch)
         returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)

@@ -99,6 +99,8 @@ class SubprocessLauncher(Launcher):
         self.interrupted: int | None = None
         self.judge: Callable[[int, Sequence[tuple[int, float]]], bool] | None = None
         """From the place of a job and its reports to whether it is to be ended; set by a sweeper."""
+        self.in_all: int | None = None
+        """Number of jobs over all launches; set by a sweeper that knows it."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what `launch` needs.
@@ -116,7 +118,13 @@ class SubprocessLauncher(Launcher):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = str(max(1, cores // self.n_jobs))
         self.variables = {"OMP_NUM_THREADS": threads} | os.environ
-        jobs = []
+        jobs, in_all = (
+            [],
+            len(job_overrides)
+            if self.is_grid and self.config.hydra.sweeper.get("max_batch_size") is None
+            else self.in_all,
+        )
+        of_all = "" if in_all is None else f"/{in_all}"
         for place, overrides in enumerate(job_overrides):
             sweep = self.context.config_loader.load_sweep_config(self.config, list(overrides))
             OmegaConf.update(sweep, "hydra.job.id", f"job_{initial_job_idx + place}", force_add=True)
@@ -124,7 +132,7 @@ class SubprocessLauncher(Launcher):
             HydraConfig.instance().set_config(sweep)  # hydra.sweep.subdir may depend on it
             folder = (Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir).absolute()
             jobs.append(JobReturn(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
-            jobs[-1].task_name = f"job {place + 1}/{len(job_overrides)}"
+            jobs[-1].task_name = f"job {initial_job_idx + place + 1}{of_all}"
         refuse_shared_folders(jobs)
         self.places = {id(job): place for place, job in enumerate(jobs)}
         sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
@@ -378,6 +386,8 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
     for job in jobs:
         other = known.setdefault(os.path.realpath(str(job.working_dir)), job)
         if other is not job:
+            if sorted(other.overrides or ()) == sorted(job.overrides or ()):
+                raise CompactHydraException(f"{' '.join(job.overrides or ())}: given twice in this sweep")
             both = " and ".join(" ".join(each.overrides or ()) or "no overrides" for each in (other, job))
             named = next((each for each in job.overrides or () if each.startswith("name=")), None)
             advice = f"leave out {named}" if named else "hydra.sweep.subdir must depend on what differs"
