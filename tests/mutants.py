@@ -211,7 +211,7 @@ MUTANTS = {
     ],
     "models/proof.py": [
         ("LENGTHS = ((1,), (9, 23, 1, 2, 16))", "LENGTHS = ((1,), (1,))"),
-        ("if not off <= ROUNDINGS * difference(", "if off > ROUNDINGS * difference("),
+        ("if not most <= bound:", "if most > bound:"),
         ("        return np.inf\n", "        return 0.0\n"),
     ],
     "evaluation/metrics.py": [
