@@ -521,10 +521,14 @@ def make_tables(address: str) -> None:
     Optuna makes them one by one. After a kill in the midst an index is missing, by which a study is made only once.
     """
     from optuna.storages import RDBStorage
-    from sqlalchemy.engine import make_url
 
-    path = Path(make_url(address).database or "") if address.startswith("sqlite:") else Path()
-    if path.exists() or not path.parent.is_dir() or path.name == ":memory:":
+    path = Path(address.removeprefix("sqlite:///").partition("?")[0])
+    if (
+        not address.startswith("sqlite:///")
+        or path.exists()
+        or not path.parent.is_dir()
+        or ":" in path.name  # :memory:, file:…
+    ):
         return
     with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         whole = Path(folder) / path.name
