@@ -80,7 +80,9 @@ def test_runs_for_debugging_are_left_out_unless_they_are_named_or_alone(tmp_path
     assert len(left_out) == 1
     assert "debug=fast" in left_out[0]
     for paths in (["runs/tried"], ["runs", "runs/tried"]):
-        assert "tried" in [run.folder.name for run in find_runs([tmp_path / path for path in paths])[0]]
+        found, left_out = find_runs([tmp_path / path for path in paths])
+        assert "tried" in [run.folder.name for run in found]
+        assert not any("is a run for debugging" in reason for reason in left_out)
     make_run(tmp_path / "only" / "tried", 1, 0.9, debug="fast")
     assert len(find_runs([tmp_path / "only"])[0]) == 1
 

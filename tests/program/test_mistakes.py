@@ -100,6 +100,8 @@ TRAIN = {
     "key of several other corpora": (["data.validation_pairs=9"], r"belongs to .*data=tsv$"),
     "key of another encoder": (["model.encoder.heads=2"], r"belongs to encoder=transformer$"),
     "file of pairs without its choice": ([f"data.file={Path(__file__).parents[2] / 'data/samples/pairs.tsv'}"], r"line 1: .*data=tsv"),
+    "no choice in a sweep": (["-m", "debug=null,fast"], r"debug=null,fast: choose one of fast"),
+    "no choice of a printed configuration": (["--cfg", "job", "attention=null"], r"attention=null: choose one of additive"),
     "a job twice": (["-m", "seed=1,1"], r"seed=1 .*given twice"),
     "key within a value": (["data.train.foo=1"], r"(?!.*train_pairs\.foo).*no such key"),
     "key that no choice has": (["data.tsv.file=a"], r"data\.tsv\.file: no such key"),

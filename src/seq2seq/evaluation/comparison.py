@@ -145,10 +145,11 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
         raise InputError(
             f"no finished run in {', '.join(map(str, paths))}{''.join('; ' + e for e in left_out[:1])}"
         )
-    tried = [run for run in runs if "debug" in run.overrides and run.folder not in paths]
+    tried = {run.folder: run.overrides["debug"] for run in runs if "debug" in run.overrides}
+    tried = {folder: choice for folder, choice in tried.items() if folder not in paths}
     if len(tried) < len(runs):
-        runs = [run for run in runs if run not in tried]
-        left_out += [f"{run.folder} is a run for debugging (debug={run.overrides['debug']})" for run in tried]
+        runs = [run for run in runs if run.folder not in tried]
+        left_out += [f"{folder} is a run for debugging (debug={choice})" for folder, choice in tried.items()]
     return runs, left_out
 
 

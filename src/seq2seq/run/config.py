@@ -461,13 +461,13 @@ ASSEMBLED = ("experiment", "recipe", "debug", "hparams_search")
 def choices_with(key: str) -> list[str]:
     """Return the choices, such as ``data=parallel``, whose files list a key; one that only inherits it is not among them."""
     found = []
-    for path in sorted(CONF.glob("*/*.yaml")):
-        group, head = path.parent.name, path.read_text(encoding="utf-8").partition("\n")[0]
-        node = head.removeprefix("# @package ") if head.startswith("# @package ") else group
+    for path in sorted(each for each in CONF.glob("*/*.yaml") if each.parent.name not in ASSEMBLED):
+        head = path.read_text(encoding="utf-8").partition("\n")[0]
+        node = head.removeprefix("# @package ") if head.startswith("# @package ") else path.parent.name
         before = "" if node == "_global_" else f"{node}."
-        listed = [f"{before}{each}." for each in flat(OmegaConf.to_container(OmegaConf.load(path)))]
-        if group not in ASSEMBLED and any(each.startswith(f"{key}.") for each in listed):
-            found.append(f"{group}={path.stem}")
+        listed = flat(OmegaConf.to_container(OmegaConf.load(path)))
+        if any(f"{before}{each}.".startswith(f"{key}.") for each in listed):
+            found.append(f"{path.parent.name}={path.stem}")
     return found
 
 

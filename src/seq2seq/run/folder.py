@@ -37,12 +37,8 @@ def lock(run_dir: Path) -> AbstractContextManager[Any]:
     """Lock the folder of a run against other processes; as a context manager, until its end.
 
     Raises:
-        InputError: Another process works in it, it cannot be made, or a file is where a folder of its is to be.
+        InputError: Another process works in it, or it cannot be made.
     """
-    for path in (path for name in OUTPUTS for path in run_dir.glob(name)):
-        if path.is_dir() != (path.name in FOLDERS):
-            kinds = ("a folder", "a file") if path.is_dir() else ("a file", "a folder")
-            raise InputError(f"{path} is {kinds[0]}, where a run has {kinds[1]}: remove it, or give name=…")
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         return filelock.FileLock(run_dir / ".lock", timeout=0).acquire()
@@ -72,11 +68,25 @@ def is_empty(run_dir: Path) -> bool:
     return run_dir.is_dir() and {path.name for path in run_dir.iterdir()} <= {".hydra", ".lock", "train.log"}
 
 
+def outputs_in(run_dir: Path) -> list[Path]:
+    """Return what runs have left in a folder."""
+    return [path for pattern in OUTPUTS for path in run_dir.glob(pattern)]
+
+
+def require_kinds(run_dir: Path) -> None:
+    """Raise InputError if a file is where a run has a folder, or the reverse."""
+    for path in outputs_in(run_dir):
+        if path.is_dir() != (path.name in FOLDERS):
+            found, needed = ("a folder", "a file") if path.is_dir() else ("a file", "a folder")
+            raise InputError(
+                f"{path} is {found}, where a run has {needed}: remove it, or give name=… or overwrite=true"
+            )
+
+
 def clear(run_dir: Path) -> None:
     """Remove the files of an earlier run from its folder; other files stay."""
-    for pattern in OUTPUTS:
-        for path in run_dir.glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in outputs_in(run_dir):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def save_config(config: DictConfig, run_dir: Path) -> None:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep
 from hydra.errors import (
     HydraException,
     InstantiationException,
@@ -177,7 +178,8 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
         (
             ValueError,
             lambda error: (
-                _two_options(error) or _wrong_override([each for each in given if each[:1] != "+"], several)
+                _two_options(error)
+                or _wrong_override([each for each in given if "=" in each and each[:1] != "+"], several)
             ),
         ),
     )
@@ -257,16 +259,17 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
             key, line = each.key_or_group, str(each.input_line)
             is_group = (CONF / key).is_dir()
             is_known = is_group or key in known_keys()
-            if each.is_sweep_override():
-                if not several:
-                    return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
-            elif re.fullmatch(r"hydra/\w+", key) and not is_known:
+            value = each.value()
+            values = value.list if isinstance(value, ChoiceSweep) else [value]
+            if each.is_sweep_override() and not several:
+                return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
+            if re.fullmatch(r"hydra/\w+", key) and not is_known:
                 return _unknown_key(key)
-            elif each.is_add() and is_known:
+            if each.is_add() and is_known:
                 return f"{line}: this key exists; write {line.lstrip('+')}"
-            elif each.is_delete() and not is_known:
+            if each.is_delete() and not is_known:
                 return _unknown_key(key)
-            elif is_group and not isinstance(each.value(), str | list | dict) and not each.is_delete():
+            if is_group and any(isinstance(v, int | float | None) for v in values) and not each.is_delete():
                 options = ", ".join(sorted(path.stem for path in (CONF / key).glob("*.yaml")))
                 return f"{line}: choose one of {options}; {key}.NAME=null leaves out a part of it"
     return None

@@ -154,6 +154,8 @@ class OptunaRacingSweeper(Sweeper):
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
         locks = Path(study.user_attrs["folder"]) / ".trials"
         search = Search(study, space, seeds, settings)
+        if hasattr(self.launcher, "in_all") and len(seeds) == 1:
+            self.launcher.in_all = settings.n_trials
         batch: list[Run] | None = None
         while batch is None or batch:
             with ExitStack() as held:
@@ -177,8 +179,6 @@ class OptunaRacingSweeper(Sweeper):
 
     def launch(self, search: "Search", batch: Sequence[Run], jobs: list[list[str]], locks: Path) -> None:
         """Launch runs and write how they ended; raise the error of one that failed, if too many did."""
-        if hasattr(self.launcher, "in_all") and len(search.seeds) == 1:
-            self.launcher.in_all = self.settings.n_trials
         if hasattr(self.launcher, "judge"):
             self.launcher.judge = search.judges(batch)
         returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)

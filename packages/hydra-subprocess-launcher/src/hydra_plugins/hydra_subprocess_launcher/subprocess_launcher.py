@@ -118,12 +118,9 @@ class SubprocessLauncher(Launcher):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = str(max(1, cores // self.n_jobs))
         self.variables = {"OMP_NUM_THREADS": threads} | os.environ
-        jobs, in_all = (
-            [],
-            len(job_overrides)
-            if self.is_grid and self.config.hydra.sweeper.get("max_batch_size") is None
-            else self.in_all,
-        )
+        jobs, in_all = [], self.in_all
+        if self.is_grid and self.config.hydra.sweeper.get("max_batch_size") is None:  # all in this launch
+            in_all = len(job_overrides)
         of_all = "" if in_all is None else f"/{in_all}"
         for place, overrides in enumerate(job_overrides):
             sweep = self.context.config_loader.load_sweep_config(self.config, list(overrides))
