@@ -11,7 +11,7 @@ from seq2seq.common.arguments import arguments_of, flat
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
-from seq2seq.run.folder import HERE, read_json
+from seq2seq.run.folder import HERE, read_json, require_kinds
 from seq2seq.run.sizes import follows, length
 
 MAY_DIFFER = (
@@ -102,8 +102,9 @@ def earlier_start(run_dir: Path) -> Earlier | None:
     """Return the earlier start of a run in a folder; None if there is none.
 
     Raises:
-        InputError: Its configuration cannot be read.
+        InputError: Its configuration cannot be read, or a file is where a run has a folder.
     """
+    require_kinds(run_dir)
     path = run_dir / "config.yaml"
     if not path.is_file():
         return None

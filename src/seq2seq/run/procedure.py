@@ -37,7 +37,6 @@ from seq2seq.run.folder import (
     no_empty_folder,
     one_a_line,
     relative_to_cwd,
-    require_kinds,
     save_config,
     write_json,
     write_text,
@@ -89,8 +88,6 @@ def run(settings: Settings) -> float | None:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
     with no_empty_folder(folder), lock(folder) if writes else nullcontext():
-        if writes and not settings.config.overwrite:
-            require_kinds(folder)
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
             check_early(settings)
