@@ -87,7 +87,7 @@ def test_the_report_has_every_section_and_shows_what_cannot_be_seen(tokenizers):
     for line in (
         "ratios      train: 2 of 11 pairs differ in length more than 3 times as usual",
         "3 : 90 tokens  'a b c' | 'u u u u u u u u u u u u u u u u u u u u u u u u u u u u u …",
-        "unknown     train source: 1 unknown token, 1 different: U+E000 1",
+        "unknown     train source: unknown tokens 1, different 1: U+E000 1",
         "repeated    train: pairs that repeat another 7, sources with several translations 0",
         "overlap     validation: pairs that are in train 1, pairs whose source is 1, of 1",
         "characters  source (en): 1 unusual: U+E000 1",

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from seq2seq.data import Multi30k
@@ -30,6 +32,18 @@ def test_a_folder_for_files_that_cannot_be_fetched_is_not_left_behind(tmp_path):
     with pytest.raises(InputError, match=f"data.root={root}"):
         corpus.prepare_data()
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("below", "name"), [("multi30k", "train.en.gz"), ("data/task1/raw", "train.en")])
+def test_the_folder_above_the_files_names_the_right_one_and_fetches_nothing(below, name, tmp_path):
+    (tmp_path / below).mkdir(parents=True)
+    (tmp_path / below / name).touch()
+    corpus = Multi30k(
+        root=str(tmp_path), address="http://127.0.0.1:9", source_language="en", target_language="de"
+    )
+    with pytest.raises(InputError, match=re.escape(f"data.root={tmp_path / below}")):
+        corpus.prepare_data()
+    assert [each.name for each in tmp_path.iterdir()] == [below.partition("/")[0]]
 
 
 def test_real_files_are_the_published_ones(real_data):

@@ -202,6 +202,8 @@ def test_what_is_no_text_and_another_language_are_refused(tiny_run):
         run.translate([None])
     with pytest.raises(InputError, match="into fr only"):
         run.translate(["I see it."], to="de")
+    (plain,), (same,) = (run.translate(["I see it."], to=language) for language in (None, "fr"))
+    assert (plain.text, plain.score) == (same.text, same.score)
 
 
 def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, program):
@@ -267,6 +269,9 @@ def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
     done = program("data.max_examples=100", command="data-report", cwd=tmp_path, check=0)
     assert re.search(r"train +100 +0 ", done.text)
     assert "padding" in done.text
+    done = program("data.max_examples=100", "recipe=standard", command="data-report", cwd=tmp_path, check=0)
+    assert re.search("(?m)^automatic +data.batch_size=16 ", done.text)
+    assert "of 4 to 16 pairs" in done.text
 
 
 def test_kernel_regression_is_drawn(tmp_path, program):

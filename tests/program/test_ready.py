@@ -491,6 +491,9 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
             "/translate", content=b'{"text": "caf\xe9"}', headers={"Content-Type": "application/json"}
         )
         assert (latin.status_code, "UTF-8" in latin.json()["detail"]) == (400, True)
+        narrow = client.post("/translate", json={"text": "a", "beam_size": 1, "alternatives": 5})
+        assert (narrow.status_code, "beam_size" in narrow.json()["detail"]) == (422, True)
+        assert client.post("/translate", json={"text": "a", "alternatives": 8}).status_code == 200
         for body in ('{"text": null}', '{"text": 5}', '{"text": "a", "beam_size": true}'):
             refused = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
             assert (refused.status_code, ".str" in refused.json()["detail"]) == (422, False)

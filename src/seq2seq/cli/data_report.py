@@ -1,11 +1,14 @@
 """The command that checks a corpus."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from seq2seq.common.progress import announce
-from seq2seq.run.config import build, complete, composed, settings_of
+from seq2seq.run.config import complete, composed, settings_of
 from seq2seq.run.early import check_early
+from seq2seq.run.procedure import read_data
+from seq2seq.run.sizes import said, sizes
 
 
 def data_report(overrides: Annotated[Sequence[str], "KEY=VALUE"] = ()) -> None:
@@ -22,7 +25,8 @@ def data_report(overrides: Annotated[Sequence[str], "KEY=VALUE"] = ()) -> None:
     announce("loading PyTorch")
     from seq2seq.data.report import corpus_report
 
-    data = build(complete(settings).config.data)
-    data.batch_size = data.batch_size or 128
-    data.prepare_data()
-    print(corpus_report(data))
+    settings = complete(settings)
+    data = read_data(settings, Path(settings.config.paths.run_dir), checkpoint=None)
+    values = sizes(settings.config, data.num_pairs, stored={})
+    data.batch_size = settings.updated(values).config.data.get("batch_size", data.batch_size)
+    print(f"{said(values)}{corpus_report(data)}")

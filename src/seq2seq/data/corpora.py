@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.common.counted import counted
-from seq2seq.common.progress import warn
+from seq2seq.common.progress import announce, warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.formats.columns import Column, Columns, cell_text
 from seq2seq.data.formats.pairs import read_pairs, read_split, two_files
@@ -279,25 +279,44 @@ class Multi30k(TranslationDataModule):
             raise InputError(f"data.source_language and data.target_language are both {languages[0]}")
 
     def prepare_data(self) -> None:
-        """Download missing files and check them."""
-        for path in chain(*self._paths()):
-            if path.exists():
-                continue
-            if not self.download:
-                raise InputError(f"{self.root} lacks {path.name}: set data.root, or data.download=true")
-            new = [each for each in (self.root, *self.root.parents) if not each.exists()]
-            try:
-                self.registry.fetch(path.name, progressbar=True)
-            except (OSError, ValueError) as error:
-                found = f"there is no folder data.root={self.root}, and " if new else ""
-                raise InputError(
-                    f"{found}{path.name} cannot be fetched ({type(error).__name__}): download the files of "
-                    f"multi30k/dataset, data/task1/raw, into a folder and set data.root to it"
-                ) from error
-            finally:
-                for each in new:  # those that hold nothing
-                    with suppress(OSError):
-                        each.rmdir()
+        """Download missing files and check them.
+
+        Raises:
+            InputError: A file is missing that a folder below `root` has, or that cannot be downloaded.
+        """
+        missing = [path.name for path in chain(*self._paths()) if not path.exists()]
+        if not missing:
+            return
+        lacks = (
+            f"data.root={self.root} lacks {missing[0]}"
+            if self.root.is_dir()
+            else f"there is no folder data.root={self.root}"
+        )
+        names = missing[0], missing[0].removesuffix(".gz")
+        below = [
+            path
+            for place in ("*", "data/task1/raw")
+            for name in names
+            for path in self.root.glob(f"{place}/{name}")
+        ]
+        if below:
+            raise InputError(f"{lacks}: give data.root={below[0].parent}")
+        if not self.download:
+            raise InputError(f"{lacks}: give another data.root, or data.download=true")
+        announce(f"{lacks}: downloading {counted(len(missing), 'file')}")
+        new = [each for each in (self.root, *self.root.parents) if not each.exists()]
+        try:
+            for name in missing:
+                self.registry.fetch(name, progressbar=True)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{lacks}, and the download fails ({type(error).__name__}): download the files of "
+                f"multi30k/dataset, data/task1/raw, into a folder and set data.root to it"
+            ) from error
+        finally:
+            for each in new:  # those that hold nothing
+                with suppress(OSError):
+                    each.rmdir()
 
     def _paths(self) -> list[list[Path]]:
         """Return the two files of each split: decompressed if only those exist, else compressed."""

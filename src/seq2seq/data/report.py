@@ -14,7 +14,7 @@ from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
 from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair, normalize
-from seq2seq.data.tokenizers import Tokenizer
+from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 
 if TYPE_CHECKING:  # it imports Lightning
@@ -67,8 +67,13 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
             ratios.append(f"  {ratio} tokens  {_shown(split.pairs[place])}")
         for side, tokenizer, sentences in zip(("source", "target"), tokenizers, sides[name], strict=True):
             counts = unknown_tokens(tokenizer, sentences)
+            kind = (
+                "characters spelled in bytes"
+                if isinstance(tokenizer, SentencePieceTokenizer)
+                else "unknown tokens"
+            )
             unknown.append(
-                f"{name} {side}: {counted(counts.total(), 'unknown token')}, {len(counts):,} different{listed(counts)}"
+                f"{name} {side}: {kind} {counts.total():,}, different {len(counts):,}{listed(counts)}"
             )
         again, ambiguous = repetition(split.pairs)
         repeated.append(

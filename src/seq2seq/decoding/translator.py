@@ -78,7 +78,8 @@ class Translator:
         self._device = device
         self._batch_size = batch_size
         self.precision = precision
-        self._to = to
+        # a model of one language needs no tag
+        self._to = to = None if to == self._target_tokenizer.language != "und" else to
         self.num_replaced = 0
         if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
             *self._source_tokenizer.vocabulary

@@ -43,7 +43,7 @@ from seq2seq.run.folder import (
     write_tokenizers,
 )
 from seq2seq.run.messages import frames_of_user, message_of
-from seq2seq.run.sizes import sizes
+from seq2seq.run.sizes import said, sizes
 from seq2seq.run.summary import commit_of_program, log_start, logged, summary
 
 if TYPE_CHECKING:
@@ -289,9 +289,7 @@ def prepare(
         raise InputError(f"metric={metric}: there is no test split; choose metric=val/{metric[5:]}")
     if first:
         print("".join(f"note        {note}\n" for note in settings.notes), end="")
-        chosen = " ".join(f"{key}={value}" for key, value in values.items())
-        print(f"automatic   {chosen}\n" if chosen else "", end="")
-        print(corpus_summary(data), flush=True)
+        print(f"{said(values)}{corpus_summary(data)}", flush=True)
     return prepared
 
 

@@ -51,6 +51,11 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
     return chosen
 
 
+def said(chosen: Mapping[str, Any]) -> str:
+    """Return a line with chosen values, as they could be given; an empty text if nothing was chosen."""
+    return f"automatic   {' '.join(f'{key}={value}' for key, value in chosen.items())}\n" if chosen else ""
+
+
 def num_devices(trainer: Mapping[str, Any]) -> int:
     """Return the number of devices of a machine that ``trainer.devices`` means: a number, indices, -1 or auto for all."""
     given, kind = trainer.get("devices", 1), trainer.get("accelerator", "auto")

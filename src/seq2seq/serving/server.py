@@ -13,7 +13,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translation import Translation
@@ -87,6 +87,14 @@ class TranslationRequest(BaseModel):
     alternatives: int = Field(1, ge=1, le=MAX_BEAM, strict=True, description="translations of each sentence")
     weights: bool = Field(False, description="whether to return the attention")
 
+    @model_validator(mode="after")
+    def _require_width(self) -> "TranslationRequest":
+        if "beam_size" in self.model_fields_set and self.alternatives > self.beam_size:
+            raise ValueError(
+                f"{self.alternatives} alternatives need a beam_size of as many, not {self.beam_size}"
+            )
+        return self
+
     @property
     def sentences(self) -> list[str]:
         """The sentences."""
@@ -94,7 +102,7 @@ class TranslationRequest(BaseModel):
 
     @property
     def width(self) -> int:
-        """The width of the beam, at least the number of alternatives."""
+        """The width of the beam: as given, or the usual one, or the number of alternatives."""
         return max(self.beam_size, self.alternatives)
 
 
@@ -331,4 +339,4 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
         if first["loc"][:2] == ("body", "text"):
             return JSONResponse({"detail": "body.text: give a sentence or a list of sentences"}, 422)
         where = ".".join(str(part) for part in first.get("loc", ())) or "body"
-        return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)
+        return JSONResponse({"detail": f"{where}: {first['msg'].removeprefix('Value error, ')}"}, 422)
