@@ -10,7 +10,7 @@ from seq2seq.common.counted import counted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_name, model_path
-from seq2seq.data.text import SentencePair, read_parallel
+from seq2seq.data.text import SentencePair, pairs_of_run, read_parallel
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.devices import Device
@@ -146,8 +146,6 @@ class Run:
         translator = self._translator(
             ensemble, device=device, max_tokens=max_tokens, precision=precision, to=to
         )
-        if translator.target_language == "mul":
-            raise InputError("this model translates into several languages: choose one with --to")
         found = translator.translate_n_best(
             sentences,
             search=search,
@@ -201,8 +199,13 @@ class Run:
             raise InputError(
                 "--to needs --source FILE and --reference FILE: the run's own sentences name their languages"
             )
-        files = self._test_split() if is_own else (Path(str(source)), Path(str(reference)))
-        pairs = read_parallel(*files)
+        if is_own:
+            split = self._test_split()
+            pairs = pairs_of_run(self.folder, split)
+            files = [self.folder / "predictions" / f"{split}.{side}.txt" for side in ("source", "reference")]
+        else:
+            files = [Path(str(source)), Path(str(reference))]
+            pairs = read_parallel(*files)
 
         from seq2seq.decoding.scoring import evaluation
         from seq2seq.decoding.search import search_from_options
@@ -219,13 +222,13 @@ class Run:
             raise InputError("this model translates into several languages: choose one with --to")
         return evaluation(translator, pairs, search, files)
 
-    def _test_split(self) -> tuple[Path, Path]:
-        """Return the files of the split that the run kept."""
+    def _test_split(self) -> str:
+        """Return the split that the run kept."""
         folder = self.folder / "predictions"
         split = "test" if (folder / "test.source.txt").is_file() else "val"
         if not (folder / f"{split}.source.txt").is_file():
             raise InputError(f"{self.folder} holds no test split: give --source FILE and --reference FILE")
-        return folder / f"{split}.source.txt", folder / f"{split}.reference.txt"
+        return split
 
     def align(
         self,

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from seq2seq.data.corpora import PairsCorpus
+from seq2seq.data.corpora import PairsCorpus, ParallelText
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.pairs import read_pairs
+from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import (
     SentencePair,
     example_sentences,
@@ -239,7 +240,7 @@ def test_files_that_are_read_together_may_all_be_pipes(tmp_path):
         SentencePair("a 2999", "b 2999"),
     )
     links = through_a_pipe(b"0-0 1-1\n" * 3000)
-    assert len(with_alignments(pairs, links, "data.alignments", exactly=True)) == 3000
+    assert len(with_alignments(pairs, links, "data.alignments")) == 3000
 
 
 def test_a_file_of_pairs_from_a_pipe_is_refused_not_cut():
@@ -303,3 +304,31 @@ def test_sentences_to_show_are_single_and_need_no_escape():
     assert example_sentences([*wrong, *right, right[0]]) == right
     assert example_sentences([wrong[0], right[0]]) == [right[0], wrong[0]]
     assert example_sentences(["", "  "]) == []
+
+
+def test_links_are_of_the_pairs_of_the_files_whatever_is_held_out_or_left(tmp_path):
+    lines = [" ".join("abcdefgh"[: n % 7 + 1]) + f" {n}" for n in range(40)]
+    for side in ("en", "de"):
+        (tmp_path / f"all.{side}").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "links").write_text("".join(f"{len(line.split()) - 1}-0\n" for line in lines))
+    files = {"source": str(tmp_path / "all.en"), "target": str(tmp_path / "all.de")}
+    for options in ({"validation": {"fraction": 0.25}}, {"validation": {"fraction": 0.25}, "max_examples": 6},
+                    {"validation": files, "max_examples": 6}):  # fmt: skip
+        data = ParallelText(train=files, alignments=str(tmp_path / "links"), **options)
+        assert len(data.splits.train) == options.get("max_examples", 30)
+        for pair in data.splits.train:
+            assert {i for i, _ in pair.alignment} == {len(pair.source.split()) - 1}
+
+
+def test_a_file_whose_name_is_a_pattern_too_is_the_file(tmp_path):
+    for name in ("part[1].en", "part1.en"):
+        (tmp_path / name).write_text(f"{name}\n")
+    assert [pair.source for pair in read_parallel(tmp_path / "part[1].en", tmp_path / "part1.en")] == [
+        "part[1].en"
+    ]
+
+
+def test_a_task_that_has_no_more_pairs_says_so(monkeypatch):
+    monkeypatch.setattr("seq2seq.data.tasks.PATIENCE", 2000)
+    with pytest.raises(InputError, match=r"data\.validation_pairs=400,000"):
+        task_pairs("dates", "validation", 400_000, 1, "en")

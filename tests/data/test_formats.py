@@ -332,7 +332,7 @@ def test_text_that_begins_with_no_sentences_is_refused_with_the_way(kind, tmp_pa
 def test_the_way_for_standard_input_names_no_file():
     """It can be copied: the converter reads standard input, too."""
     assert str(kinds.refusal("standard input", "UTF-16")).endswith("iconv -f UTF-16 -t UTF-8")
-    assert "data.file=a.tmx" in str(kinds.refusal("b/a.tmx", "tmx"))
+    assert "data.file=b/a.tmx" in str(kinds.refusal("b/a.tmx", "tmx"))
 
 
 def test_segments_without_a_root_are_read(tmp_path):
@@ -447,3 +447,34 @@ def test_some_of_the_training_pairs_are_drawn_from_the_whole_file_and_more_hold_
     assert pairs(train_pairs=100).train == fewer.train != pairs(train_pairs=100, split_seed=2).train
     first = pairs(train_pairs=100, in_order=True).train
     assert [int(pair.target.split()[1]) for pair in first] == list(range(100))
+
+
+def test_files_of_other_languages_in_an_xliff_document_are_left_out(tmp_path, capsys):
+    def file(source, target, *texts):
+        units = "<trans-unit><source>{}</source><target>{}</target></trans-unit>".format(*texts)
+        return f'<file source-language="{source}" target-language="{target}"><body>{units}</body></file>'
+
+    content = (
+        "<xliff>" + file("en", "de", "Dog", "Hund") + file("en", "fr", "Cat", "Chat")
+        + file("fr", "en", "Oui", "Yes") + "</xliff>"
+    )  # fmt: skip
+    assert read(tmp_path, content) == [("Cat", "Chat"), ("Yes", "Oui")]
+    assert "1 unit of en, de left out" in capsys.readouterr().out
+    assert "en, de" in refusal(tmp_path, "<xliff>" + file("en", "de", "Dog", "Hund") + "</xliff>")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [("en,fr\nNo,Non\nYes, I see,Oui\n", "a.csv"), ("en\tfr\nNo\tNon\nYes\tI see\tOui\n", "a.tsv")],
+)
+def test_a_row_that_is_longer_than_the_header_is_refused(content, name, tmp_path):
+    assert "line 3: 3 columns, where the header has 2" in refusal(tmp_path, content, name=name)
+    assert read(tmp_path, "en\tfr\nNo\tNon\t\n", "b.tsv") == [("No", "Non")]
+
+
+def test_segments_without_numbers_are_told_by_their_place(tmp_path):
+    content = (
+        '<dataset><doc><src lang="en"><seg>One</seg><seg>Two</seg></src>'
+        '<ref lang="fr"><seg>Un</seg><seg>Deux</seg></ref></doc></dataset>'
+    )
+    assert read(tmp_path, content) == [("One", "Un"), ("Two", "Deux")]

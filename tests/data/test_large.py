@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from seq2seq.data import LargeText, ParallelText, SentencePieceTokenizer
+from seq2seq.data import HuggingFaceTokenizer, LargeText, ParallelText, SentencePieceTokenizer
 from seq2seq.data.report import corpus_report
 from seq2seq.errors import InputError
 
@@ -123,3 +123,22 @@ def test_mistakes_are_said_as_of_a_corpus_in_memory(files, tmp_path, monkeypatch
     (tmp_path / "short").write_text("a\n" * 9)
     with pytest.raises(InputError, match=re.escape(message)):
         LargeText(**files | changes, cache="cache").setup()
+
+
+def test_a_tokenizer_that_changed_tokenizes_again(files, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({"[UNK]": 0, "key": 1, "is": 2, "small": 3}, "[UNK]")
+    )
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    found = []
+    for normalizer in (None, tokenizers.normalizers.Replace("key", "small")):
+        if normalizer is not None:
+            made.normalizer = normalizer
+        made.save(str(tmp_path / "tokenizer.json"))
+        data = LargeText(
+            **files, cache=str(tmp_path / "cache"),
+            tokenizer=lambda language: HuggingFaceTokenizer(file=str(tmp_path / "tokenizer.json"), language=language),
+        )  # fmt: skip
+        found.append(list(data.prepared.train.source[0]))
+    assert found[0] != found[1]

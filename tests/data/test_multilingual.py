@@ -1,6 +1,7 @@
 """One model of several pairs of languages: tags, scores of each pair, and the way into each language."""
 
 import json
+import shlex
 
 import pytest
 
@@ -71,6 +72,8 @@ def test_languages_of_one_code_and_other_regions_have_their_own_tags():
         ({"en-german": {}}, "did you mean de"),
         ({"en-de": {"valid": {}}}, "data.corpora.en-de.valid: give train"),
         ({"en-de": {}}, "data.train.source and data.train.target are needed"),
+        ({"en-de": {"validation": {"fraction": 0.1}}}, "give data.fraction"),
+        ({"en-de": {"train": {"source": "a.en", "target": None}}}, "data.train.target is needed"),
     ],
 )
 def test_a_mistake_in_the_corpora_is_named(given, message):
@@ -101,6 +104,11 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
         )  # fmt: skip
         assert (files / f"out.{code}").read_text().count("\n") == len(EN), found.text
     assert (files / "out.de").read_text() != (files / "out.fr").read_text()
+    shown = next(line for line in done.text.splitlines() if line.startswith("translate "))
+    program(run, shlex.split(shown)[-1], command="translate", cwd=files, check=0)
+    again = program(run, "--json", command="evaluate", cwd=files, check=0).text
+    again = json.loads(again[again.index("{") :])
+    assert again["greedy"]["bleu"] == pytest.approx(scores["test"]["greedy"]["bleu"], abs=1e-9)
     program(
         run,
         "--to",
@@ -116,8 +124,24 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
     refused = program(run, "--to", "it", "--source", "all.en", command="translate", cwd=files, check=2)
     assert "does not translate into 'it'" in refused.text
     for script, files_of in (
-        ("translate", []),
+        ("translate", ["--source", "all.en"]),
         ("evaluate", ["--source", "all.en", "--reference", "all.fr"]),
     ):
         refused = program(run, *files_of, command=script, cwd=files, check=2)
         assert "choose one with --to" in refused.text
+
+
+def test_files_of_both_languages_are_read_by_the_names_of_their_columns(tmp_path):
+    (tmp_path / "both.tsv").write_text("de\ten\n" + "".join(f"Hund{n}\tdog{n}\n" for n in range(9)))
+    data = MultilingualText(
+        corpora={"en-de": {"train": {"source": "both.tsv"}}}, root=str(tmp_path), fraction=0.2
+    )
+    assert {tuple(pair.source.split()) for pair in data.splits.train} <= {
+        ("xxde", f"dog{n}") for n in range(9)
+    }
+    assert len(data.splits.train) + len(data.splits.validation) == 9
+    with pytest.raises(InputError, match=r"data\.fraction"):
+        MultilingualText(
+            corpora={"en-de": {"train": {"source": "both.tsv"}, "validation": {"source": "both.tsv"}}},
+            root=str(tmp_path), fraction=0.2,
+        ).read()  # fmt: skip

@@ -334,3 +334,16 @@ def test_a_tokenizer_whose_text_does_not_come_back_is_warned_of(capsys):
         tokenizer.fit(texts)
         warn_of_lost_text(tokenizer, [*texts, ""])
         assert ("do not come back" in capsys.readouterr().err) == is_warned
+
+
+def test_text_that_keeps_its_case_is_not_given_another(tmp_path):
+    tokenizer = WhitespaceTokenizer(truecase=True, language="de")
+    tokenizer.fit(["Er sieht sie morgen .", "Sie Morgen"])
+    tokenizer.learn_case(["Sie Morgen ."] * 9)
+    assert tokenizer.decode(tokenizer.encode("Er sieht sie morgen .")) == "Er sieht sie morgen ."
+
+
+@pytest.mark.parametrize("size", [-1, 3, 4])
+def test_a_vocabulary_without_room_for_tokens_is_refused(size):
+    with pytest.raises(InputError, match="vocab_size"):
+        WhitespaceTokenizer(vocab_size=size)

@@ -47,7 +47,7 @@ def test_bounds_are_exact_for_every_ratio_of_two_decimals():
 
 @pytest.mark.parametrize("values", [{"max_ratio": float("nan")}, {"max_extra": -1}, {"max_extra": 0.5}])
 def test_bounds_that_are_no_lengths_are_refused(values):
-    with pytest.raises(ValueError, match=r"a million|whole number"):
+    with pytest.raises(InputError, match=r"a million|whole number"):
         LengthLimits(**values)
 
 

@@ -67,6 +67,17 @@ def assert_same(found, expected):
         torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-12)
 
 
+@every_search
+def test_an_output_layer_may_have_no_bias(model, kind):
+    output = model.decoder.output
+    output.bias.data.zero_()
+    expected = searched(kind, model, SENTENCES)
+    model.decoder.output = torch.nn.Linear(output.in_features, output.out_features, bias=False).double()
+    model.decoder.output.weight = output.weight
+    for found, wanted in zip(searched(kind, model, SENTENCES), expected, strict=True):
+        assert_same(found, wanted)
+
+
 @every_penalty
 @pytest.mark.parametrize("variant", list(VARIANTS))
 def test_a_beam_of_one_equals_greedy(variant, kind):
@@ -193,10 +204,11 @@ def test_no_more_tokens_are_drawn_from_than_asked_for_when_some_are_equally_prob
 
 @pytest.mark.parametrize(
     "options",
-    [{"temperature": value} for value in (0.0, -1.0, 1e-40, float("inf"), float("nan"))] + [{"top_k": 0}],
+    [{"temperature": value} for value in (0.0, -1.0, 1e-40, float("inf"), float("nan"))]
+    + [{"top_k": 0}, {"seed": -1}],
 )
 def test_values_that_mean_nothing_are_refused(options):
-    with pytest.raises(ValueError, match=r"temperature is from 1e-6|top-k is at least 1"):
+    with pytest.raises(ValueError, match=r"temperature is from 1e-6|top-k is at least 1|seed is at least 0"):
         Sampling(**options)
 
 

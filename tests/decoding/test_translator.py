@@ -162,6 +162,9 @@ def test_a_translation_begins_with_its_prefix(folder):
     assert prefixed[0].target_tokens[:2] == ("c", "d")
     assert prefixed[1].text == translator.translate(TEXT, beam_size=3)[1].text
     assert prefixed[2].target_tokens[0] == "g"
+    for wrong in (["c d"], ["c", "d", "g", "c"]):
+        with pytest.raises(InputError, match="one for each"):
+            translator.translate(TEXT, prefixes=wrong)
 
 
 def test_translations_are_as_long_as_the_model_was_trained_for_or_the_search_allows(tmp_path):
@@ -297,7 +300,9 @@ def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path)
     exported = exported_model(tmp_path)
     exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
     target = exported.target_tokenizer
-    target.truecase = target.arguments["truecase"] = True
+    for name in ("lowercase", "truecase"):
+        setattr(target, name, True)
+        target.arguments[name] = True
     target.casing = Casing({"strange": "Strange"}, True)
     save_model_folder(tmp_path / "model", exported)
     (found,) = Translator.load(tmp_path / "model").translate(["strange strange"], replace_unk=True)
@@ -309,6 +314,7 @@ def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed():
     line_feed = tokenizer.ids(["<0x0A>"])
     assert tokenizer.join(["<0x0A>"]) == "\n"
     assert tokenizer.decode([*tokenizer.encode("a"), *line_feed, *tokenizer.encode("b")]) == "a  b"
+    assert "\r" not in tokenizer.decode([*tokenizer.encode("a"), *tokenizer.ids(["<0x0D>"])])
 
 
 def test_an_export_replaces_a_model_whole(tmp_path, folder):

@@ -227,3 +227,69 @@ def test_runs_without_a_test_split_are_pointed_to_their_validation_scores(tmp_pa
     with pytest.raises(InputError, match=r"--metric val/bleu$"):
         run.score("test/greedy/bleu")
     assert run.score("val/bleu") == 9.5
+
+
+def test_a_score_of_torchmetrics_is_better_as_its_class_says(tmp_path, program):
+    for name, value in (("bad", 0.9), ("good", 0.1)):
+        for seed in (1, 2):
+            folder = tmp_path / "runs" / f"{name}{seed}"
+            metrics = {
+                "cer": {"_target_": "torchmetrics.text.CharErrorRate"},
+                "mine": {"_target_": "mine.Score"},
+            }
+            make_run(folder, seed, 0.9, kind=name, module={"metrics": metrics})
+            scores = {"bleu": 50, "cer": value + seed / 100, "mine": value}
+            (folder / "metrics.json").write_text(json.dumps({"test": {"greedy": scores}, "finished": True}))
+    found, _ = find_runs([tmp_path / "runs"])
+    assert [row["setting"] for row in compared(settings_of(found), "test/cer")] == ["kind=good", "kind=bad"]
+    done = program("runs", "--metric", "test/mine", cwd=tmp_path, command="compare", check=0)
+    assert "do not say it of test/mine" in done.text
+    assert (
+        "do not say"
+        not in program("runs", "--metric", "test/cer", cwd=tmp_path, command="compare", check=0).text
+    )
+
+
+def test_a_mean_of_languages_is_compared_as_a_mean(tmp_path):
+    for name, quality, score in (("one", 0.9, 50.0), ("two", 0.8, 60.0)):
+        for seed in (1, 2, 3):
+            folder = tmp_path / "runs" / f"{name}{seed}"
+            make_run(folder, seed, quality, kind=name)
+            scores = {"bleu": score + seed, "bleu_en-de": score - 10, "bleu_en-fr": score + 10}
+            (folder / "metrics.json").write_text(json.dumps({"test": {"greedy": scores}, "finished": True}))
+    best, other = compared(settings_of(find_runs([tmp_path / "runs"])[0]), "test/bleu")
+    assert (best["setting"], best["mean"], other["basis"]) == ("kind=two", 62, "seeds")
+    assert other["difference"] == pytest.approx(-10)
+
+
+def test_keys_of_one_last_name_are_told_apart(tmp_path):
+    for seed, (side, size) in enumerate((("encoder", 64), ("decoder", 32))):
+        folder = tmp_path / "runs" / side
+        make_run(
+            folder,
+            seed,
+            0.9,
+            model={each: {"hidden_size": 64} for each in ("encoder", "decoder")}
+            | {side: {"hidden_size": size}},
+        )
+        (folder / ".hydra" / "overrides.yaml").write_text(
+            yaml.safe_dump([f"model.{side}.hidden_size={size}"])
+        )
+    labels = {setting.label for setting in settings_of(find_runs([tmp_path / "runs"])[0])}
+    assert all("model." in label for label in labels if label != "default"), labels
+    assert len(labels) == 2
+
+
+def test_a_name_has_the_other_keys_that_differ_too(tmp_path):
+    for seed, (rate, score) in enumerate(((1, "dot"), (2, "additive"), (3, "additive"))):
+        make_run(tmp_path / "runs" / str(rate), seed, 0.9, rate=rate, score=score)
+    labels = [setting.label for setting in settings_of(find_runs([tmp_path / "runs"])[0])]
+    assert sorted(labels) == ["rate=1 score=dot", "rate=2 score=additive", "rate=3 score=additive"]
+
+
+def test_a_reference_that_is_no_text_is_named(tmp_path):
+    for name in ("one", "two"):
+        make_run(tmp_path / "runs" / name, 1, 0.9, kind=name)
+    (tmp_path / "runs/one/predictions/test.reference.txt").write_bytes(b"\xff\n")
+    with pytest.raises(InputError, match=r"test.reference.txt is damaged"):
+        compared(settings_of(find_runs([tmp_path / "runs"])[0]), "test/bleu")

@@ -36,6 +36,11 @@ TRAIN = {
     "negative epochs": (["trainer.max_epochs=-3"], r"max_epochs"),
     "negative size": (["model.embedding_size=-4"], r"embedding_size"),
     "batch of none": (["data.batch_size=0"], r"batch_size"),
+    "a sample of none": (
+        ["data=large", "data.train.source=a.en", "data.train.target=a.fr", "data.source_language=en",
+         "data.target_language=fr", "data.fit_pairs=0"],
+        r"data.fit_pairs=0: expected a whole number above 0",
+    ),
     "seed": (["seed=-1"], r"seed=-1"),
     "no gpu": (["device=gpu"], r"device=gpu.*device=cpu"),
     "no such metric": (["metric=val/blue"], r"metric=val/blue.*val/bleu"),

@@ -481,6 +481,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         slow.goes_on.set()
         assert answers == [503, 504]
         assert client.post("/translate", json={"text": "broken"}).status_code == 500
+        assert 'status="500"} 1.0' in client.get("/metrics").text
         assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
         assert client.post("/translate", content=iter([b"{}"])).status_code == 411
         refused = client.post(

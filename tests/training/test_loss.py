@@ -9,12 +9,12 @@ from seq2seq.training import chunked_cross_entropy
 from seq2seq.training.losses import metrics_of, token_cross_entropy
 
 
-@pytest.fixture
-def example():
+@pytest.fixture(params=[True, False], ids=["with-bias", "without"])
+def example(request):
     torch.manual_seed(0)
     features = torch.randn(3, 5, 4, dtype=torch.float64, requires_grad=True)
     is_token = torch.arange(5) < torch.tensor([[5], [2], [1]])
-    return features, nn.Linear(4, 9).double(), torch.randint(0, 9, (3, 5)), is_token
+    return features, nn.Linear(4, 9, bias=request.param).double(), torch.randint(0, 9, (3, 5)), is_token
 
 
 def sums_of(example, label_smoothing=0.0):

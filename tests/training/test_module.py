@@ -291,3 +291,18 @@ def test_every_line_of_the_epochs_of_a_small_corpus_has_a_loss(options, callback
     trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
     lines = [line for line in capsys.readouterr().out.split("\n") if line.startswith("epoch ")]
     assert [bool(re.search(r"  loss \d\.\d+", line)) for line in lines] == [True, True]
+
+
+def test_a_line_has_no_score_of_an_earlier_epoch(capsys):
+    every = 2 * len(BATCHES) + 1
+    trainer = pl.Trainer(
+        **{**TRAINER, "limit_val_batches": 1},
+        max_epochs=5,
+        callbacks=[EpochLines()],
+        check_val_every_n_epoch=None,
+        val_check_interval=every,
+    )
+    loader = DataLoader(BATCHES, batch_size=None)
+    trainer.fit(TranslationModule(model_of().train()), loader, loader)
+    lines = [line for line in capsys.readouterr().out.split("\n") if line.startswith("epoch ")]
+    assert ["val loss" in line for line in lines] == [False, False, True, False, True]

@@ -170,3 +170,13 @@ def test_decisions_by_hand():
     assert found.difference.interval[0] < found.difference.mean < found.difference.interval[1]
     assert not verdict([[1.0], [2.0]], 2).is_clear
     assert verdict([[1.0]], 2).second is None
+
+
+@pytest.mark.parametrize("seeds", ["1", "3"])
+def test_a_grid_that_is_smaller_than_the_number_of_trials_is_run_once(app, seeds):
+    race = [each for each in RACE if "n_trials" not in each and "seeds" not in each]
+    done = app(*race, f"hydra.sweeper.seeds={seeds}", check=0)
+    assert {x for x, _ in begun(app)} == {"1", "2", "7", "8"}
+    assert len(set(begun(app))) == len(begun(app))
+    assert len(rows(app.folder / "out" / "results.csv")) == 4
+    assert "x=8" in next(line for line in done.text.splitlines() if line.startswith("best "))

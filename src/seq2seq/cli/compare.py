@@ -9,7 +9,7 @@ from seq2seq.common.counted import counted
 from seq2seq.common.options import Output
 from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
-from seq2seq.evaluation.comparison import compared, comparison_table, find_runs, settings_of
+from seq2seq.evaluation.comparison import compared, comparison_table, direction, find_runs, settings_of
 
 FORMATS = ".png", ".pdf", ".svg"
 
@@ -55,6 +55,8 @@ def compare(
               if output is None else "there is one setting, so nothing is compared")  # fmt: skip
     if any(row.get("basis") == "sentences" for row in rows):
         print("one seed: the difference is of these models, not of the settings")
+    if direction(settings, metric) is None:
+        print(f"higher is taken for better, as these runs do not say it of {metric}")
     for reason in left_out:
         print(f"left out: {reason}")
     if len(rows) < 2 and output is None:

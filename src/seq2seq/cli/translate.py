@@ -4,7 +4,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from itertools import islice
 from json import dumps
 from pathlib import Path
@@ -14,7 +14,7 @@ from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model, Output, Sentence
-from seq2seq.common.progress import warn
+from seq2seq.common.progress import announce, warn
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
 
@@ -69,6 +69,7 @@ def translate(
     from seq2seq.decoding.translation import UnknownCount
 
     number = keep_whole_lines(output) if resume and output is not None and output.exists() else 0
+    _announce(source, output, number)
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     if len(list(islice(lines, number))) < number:
         raise InputError(
@@ -79,7 +80,7 @@ def translate(
         rest = list(lines)
         lines, starts = iter(rest), iter(_prefixes(prefix, number, len(rest)))
     size, unknown = 1 if asks else buffer_size, UnknownCount()
-    with _opened(output, resume=resume) as file:
+    with _opened(output, resume=resume, may_resume=options["n_best"] == 1) as file:
         while window := list(islice(lines, size)):
             given = None if starts is None else list(islice(starts, size))
             found = run.translate(window, given, number, json or asks, **options)
@@ -109,10 +110,26 @@ def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:
     return prefixes[done:]
 
 
-def _opened(output: Path | None, *, resume: bool) -> AbstractContextManager[IO[str]]:
+def _announce(source: str | Path | None, output: Path | None, done: int) -> None:
+    """Say how many lines there are, where they can be counted, and how many are done."""
+    if source is not None and Path(source).is_file():
+        there = f", of which {output} has {done:,}" if done else ""
+        announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}{there}")
+
+
+@contextmanager
+def _opened(output: Path | None, *, resume: bool, may_resume: bool) -> Iterator[IO[str]]:
+    """Open the file to write, or standard output; say at Ctrl-C how to go on."""
     if output is None:
-        return nullcontext(sys.stdout)
-    return output.open("a" if resume else "w", encoding="utf-8", newline="\n")
+        yield sys.stdout
+        return
+    with output.open("a" if resume else "w", encoding="utf-8", newline="\n") as file:
+        try:
+            yield file
+        except KeyboardInterrupt:
+            if may_resume:
+                print("stopped; the same command with --resume goes on", file=sys.stderr)
+            raise
 
 
 def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -> str:

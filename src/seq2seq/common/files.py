@@ -30,14 +30,14 @@ def on_disk(name: str | Path) -> str:
 
 
 def matching(pattern: str | Path) -> list[str]:
-    """Return the files that match a pattern such as ``*.en``, ordered by name; the pattern itself if none does.
+    """Return the files that match a pattern such as ``*.en``, ordered by name; the pattern itself if it is a file, or none matches.
 
     Raises:
         InputError: The pattern is an address that cannot be listed, or that needs a package.
     """
     text = str(pattern)
     if not is_address(text):
-        return sorted(glob(text)) or [text]
+        return [text] if Path(text).exists() else sorted(glob(text)) or [text]
     if "*" not in text:
         return [text]
     return _ask(text, lambda system, path: sorted(map(system.unstrip_protocol, system.glob(path)))) or [text]

@@ -155,19 +155,20 @@ class TranslationDataModule(pl.LightningDataModule):
         """The result of `read`, modified by the options; the corpus is read at the first access."""
         announce("reading the corpus")
         splits = self.read()
+        if self.alignments is not None:  # of every pair of the files
+            train = with_alignments(splits.train, self.alignments, "data.alignments")
+            splits = replace(splits, train=train)
         if self.fraction is not None:
             count = round(self.fraction * len(splits.train))
             splits = Splits(*hold_out(splits.train, count, self.split_seed), splits.test)
-        limit, exactly = self.max_examples, self.max_examples is None
-        train, validation, test = (
-            list(split[:limit]) for split in (splits.train, splits.validation, splits.test)
-        )
-        if self.alignments is not None:
-            train = with_alignments(train, self.alignments, "data.alignments", exactly=exactly)
         if self.validation_alignments is not None:
             validation = with_alignments(
-                validation, self.validation_alignments, "data.validation_alignments", exactly=exactly
+                splits.validation, self.validation_alignments, "data.validation_alignments"
             )
+            splits = replace(splits, validation=validation)
+        train, validation, test = (
+            list(split[: self.max_examples]) for split in (splits.train, splits.validation, splits.test)
+        )
         for name, pairs in (("training", train), ("validation", validation)):
             if all(pair.is_blank for pair in pairs):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, chain, islice, pairwise, zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,13 @@ from seq2seq.errors import InputError
 
 CHUNK = 20_000
 """Number of pairs that are tokenized together."""
+
+
+def _saved(tokenizer: Tokenizer) -> list[bytes]:
+    """Return the contents of the files of a tokenizer."""
+    with TemporaryDirectory() as folder:
+        tokenizer.save(Path(folder), "source")
+        return [path.read_bytes() for path in sorted(Path(folder).iterdir())]
 
 
 class LargeText(ParallelText):
@@ -111,7 +119,7 @@ class LargeText(ParallelText):
         worker = copy.copy(self)
         worker.splits, worker.trainer = Splits([], [], []), None  # not to be copied into each process
         # everything that the tokenized corpus depends on
-        tokenizers = [[type(each).__qualname__, each.arguments, each.vocabulary] for each in self.tokenizers]
+        tokenizers = [[type(each).__qualname__, each.arguments, *_saved(each)] for each in self.tokenizers]
         names = chain(*parallel_files(*self.checked_files("train")))
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]

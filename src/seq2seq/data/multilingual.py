@@ -12,6 +12,7 @@ from typing import Any
 from seq2seq.common.files import is_address
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.datamodule import TranslationDataModule
+from seq2seq.data.formats.pairs import is_path
 from seq2seq.data.languages import require_language_code, target_tag
 from seq2seq.data.text import Splits
 from seq2seq.data.words import clean
@@ -52,17 +53,26 @@ class MultilingualText(TranslationDataModule):
         for languages, given in self.corpora.items():
             if unknown := given.keys() - {"train", "validation", "test"}:
                 raise InputError(f"data.corpora.{languages}.{min(unknown)}: give train, validation and test")
+            if "fraction" in (given.get("validation") or {}):
+                raise InputError(
+                    f"data.corpora.{languages}.validation.fraction: give data.fraction, for all corpora"
+                )
             files: dict[str, Any] = {
                 split: {
-                    side: str(name) if is_address(name) else str(Path(self.root, name))
-                    for side, name in sides.items()
+                    side: str(Path(self.root, name)) if is_path(name) and not is_address(name) else name
+                    for side, name in (sides or {}).items()
                 }
                 for split, sides in given.items()
             }
+            if self.fraction is not None and files.get("validation"):
+                raise InputError(f"data.corpora.{languages}.validation and data.fraction: give one of them")
             if self.fraction is not None:
                 files["validation"] = {"fraction": self.fraction}
-            splits = ParallelText(**{"train": {}, **files}).read()
-            tag = f"{target_tag(languages.split('-')[1])} "
+            source, target = languages.split("-")
+            splits = ParallelText(
+                **{"train": {}, **files}, source_language=source, target_language=target
+            ).read()
+            tag = f"{target_tag(target)} "
             corpora.append(
                 [
                     [

@@ -86,6 +86,10 @@ def languages_of_numbers() -> Collection[str]:
 TASKS = {"dates": dates, "reverse": reverse, "numbers": numbers}
 
 
+PATIENCE = 200_000
+"""Draws without a new pair, after which a split is said to have no more."""
+
+
 def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> list[SentencePair]:
     """Return distinct pairs of a split; no answer occurs in two splits.
 
@@ -103,11 +107,17 @@ def task_pairs(task: str, split: str, count: int, seed: int, language: str) -> l
         raise InputError(f"data.{split}_pairs={count:,}: a task has 500,000 pairs at most")
     draw = random.Random(f"{seed} {split}")
     pairs: dict[str, SentencePair] = {}
+    in_vain = 0
     while len(pairs) < count:
         pair = TASKS[task](draw, language)
         share = zlib.crc32(pair.target.encode()) % 100
         held = share < TEST_SHARE + VALIDATION_SHARE
         own = ("test" if share < TEST_SHARE else "validation") if held else "train"
+        in_vain = 0 if own == split and pair.source not in pairs else in_vain + 1
+        if in_vain == PATIENCE:
+            raise InputError(
+                f"data.{split}_pairs={count:,}: the task {task} has about {len(pairs):,} of them"
+            )
         if own == split:
             pairs.setdefault(pair.source, pair)
     return list(pairs.values())

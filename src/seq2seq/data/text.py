@@ -211,9 +211,10 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     except UnicodeDecodeError as error:
         if re.search(rb"[\x00-\x08\x0e-\x1a]", error.object):
             raise InputError(f"{name}, line {number}: this is no text: give a text file in UTF-8") from error
+        file = "" if name == "standard input" else f" {name}"
         raise InputError(
             f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
-            "example with iconv -f LATIN1 -t UTF-8"
+            f"example with iconv -f LATIN1 -t UTF-8{file}"
         ) from error
 
 
@@ -304,6 +305,26 @@ def examples_of_run(run_dir: Path, count: int = 3) -> list[str]:
             with path.open(encoding="utf-8", errors="replace") as file:
                 return example_sentences(file.read(2**14).split("\n")[:-1], count)
     return []
+
+
+def pairs_of_run(run_dir: Path, split: str) -> list[SentencePair]:
+    """Return the pairs of a split that a run has translated, with their languages if it has several.
+
+    Raises:
+        InputError: The files differ in their number of lines.
+    """
+    files = {
+        side: run_dir / "predictions" / f"{split}.{side}.txt" for side in ("source", "reference", "languages")
+    }
+    pairs = read_parallel(files["source"], files["reference"])
+    if not files["languages"].is_file():
+        return pairs
+    languages = read_lines(files["languages"])
+    if len(languages) != len(pairs):
+        raise InputError(
+            f"{files['languages']} has {counted(len(languages), 'line')} for {counted(len(pairs), 'pair')}"
+        )
+    return [replace(pair, languages=each) for pair, each in zip(pairs, languages, strict=True)]
 
 
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
@@ -419,22 +440,20 @@ def read_links(path: str | Path) -> list[tuple[Links, Links]]:
     return found
 
 
-def with_alignments(
-    pairs: Sequence[SentencePair], path: str | Path, key: str, *, exactly: bool
-) -> list[SentencePair]:
+def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -> list[SentencePair]:
     """Return pairs with the links of a Pharaoh file, which has one line per pair.
 
     The file links the words of `text_words`. They are converted to links of the words of `split_words`.
-    With `exactly`, more lines than pairs are an error, too. `key` is that of the file in the configuration.
+    `key` is that of the file in the configuration.
 
     Raises:
         InputError: The file is invalid, or does not belong to these pairs.
     """
     lines = read_links(path)
-    if len(lines) < len(pairs) or (exactly and len(lines) > len(pairs)):
+    if len(lines) != len(pairs):
         raise InputError(
             f"{key}={path} has {counted(len(lines), 'line')} for {counted(len(pairs), 'pair')}: line n is of pair n, so that "
-            "nothing may be held out of the training files"
+            "this corpus may hold out no pairs of its file"
         )
     found = []
     texts = zip(*((pair.source, pair.target) for pair in pairs), strict=True)

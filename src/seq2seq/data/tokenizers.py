@@ -98,7 +98,12 @@ class Tokenizer(ABC):
         min_frequency: int = 1,
         vocab_size: int | None = None,
     ) -> None:
-        self.language, self.lowercase, self.truecase = language, lowercase, truecase
+        self.language, self.lowercase = language, lowercase
+        self.truecase = truecase and lowercase
+        if vocab_size is not None and vocab_size <= len(SPECIALS):
+            raise InputError(
+                f"data.tokenizer.vocab_size={vocab_size}: {len(SPECIALS)} tokens are special: give more"
+            )
         self.min_frequency, self.max_vocab_size = min_frequency, vocab_size
         self.casing = Casing()
         self.set_vocabulary(SPECIALS)
@@ -192,7 +197,7 @@ class Tokenizer(ABC):
 
     def text(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens as one line, with the case restored if `truecase` is set."""
-        text = self.join(tokens).replace("\n", " ")  # subwords spell rare characters in bytes
+        text = re.sub(r"[\r\n]", " ", self.join(tokens))  # subwords spell rare characters in bytes
         return self.casing.restored(text, self.language) if self.truecase else text
 
     # --- files ---

@@ -1,6 +1,6 @@
 """Probe the attention of a model along its own greedy translations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call
 
+from seq2seq.common.progress import tracked
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer
@@ -51,17 +52,20 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
             )
         raise InputError(f"no sentence has 1 to {MAX_PROBED_TOKENS} tokens: give others")
     source, target = (Sentences.from_lists([pair[side] for pair in kept]) for side in (0, 1))
-    split, found = EncodedSplit([], source, target, num_blank=0, num_long=0), list[Probed]()
-    for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):
-        batch = Batch.from_split(split, indices.tolist()).to(device)
-        stays, attention = tokens_that_stay(exported.model, batch, seed=seed)
-        for row, index in enumerate(indices.tolist()):
-            words = _words(exported.target_tokenizer, kept[index][1])
-            measures = importance(exported.model, Batch.from_split(split, [index]).to(device))
-            looked = attention[row, : len(words), : measures[0].shape[1]]
-            correlations = rank_correlations(*(each.numpy(force=True) for each in (looked, *measures)))
-            found.append(Probed(words, stays[row, :, : len(words)].numpy(force=True), correlations))
-    return found
+    split = EncodedSplit([], source, target, num_blank=0, num_long=0)
+
+    def probed() -> Iterator[Probed]:
+        for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):
+            batch = Batch.from_split(split, indices.tolist()).to(device)
+            stays, attention = tokens_that_stay(exported.model, batch, seed=seed)
+            for row, index in enumerate(indices.tolist()):
+                words = _words(exported.target_tokenizer, kept[index][1])
+                measures = importance(exported.model, Batch.from_split(split, [index]).to(device))
+                looked = attention[row, : len(words), : measures[0].shape[1]]
+                correlations = rank_correlations(*(each.numpy(force=True) for each in (looked, *measures)))
+                yield Probed(words, stays[row, :, : len(words)].numpy(force=True), correlations)
+
+    return list(tracked(probed(), "probing", len(kept)))
 
 
 def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[np.float64]:

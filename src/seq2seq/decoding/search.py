@@ -146,7 +146,7 @@ class Sampling:
         seed: Seed of the random numbers.
 
     Raises:
-        InputError: The temperature is out of its range, or `top_k` is less than 1.
+        InputError: The temperature is out of its range, `top_k` is less than 1, or `seed` less than 0.
     """
 
     temperature: float = 1.0
@@ -160,6 +160,8 @@ class Sampling:
             )
         if self.top_k is not None and self.top_k < 1:
             raise InputError(f"top-k is at least 1, not {self.top_k}")
+        if self.seed < 0:
+            raise InputError(f"a seed is at least 0, not {self.seed}")
 
 
 def sample_search(

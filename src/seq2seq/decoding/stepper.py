@@ -112,7 +112,8 @@ class Stepper:
             if type(output) is not torch.nn.Linear:
                 self._outputs.append(output)
                 continue
-            weight, bias = output.weight.detach().to(mixed or output.weight.dtype), output.bias.detach()
+            weight = output.weight.detach().to(mixed or output.weight.dtype)
+            bias = weight.new_zeros(len(weight)) if output.bias is None else output.bias.detach()
             logits = torch.empty(ROWS, len(weight), dtype=weight.dtype, device=device)
             logs = logits if weight.dtype.itemsize >= 4 else torch.empty_like(logits, dtype=torch.float32)
             self._outputs.append((weight, bias, logits, logs))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from seq2seq.common.counted import counted
 from seq2seq.common.progress import tracked
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
@@ -182,6 +183,10 @@ class Translator:
         """
         if isinstance(sentences, str) or isinstance(prefixes, str):
             raise InputError('give a list of sentences, such as ["A sentence."], not a text')
+        if prefixes is not None and len(prefixes) != len(sentences):
+            raise InputError(
+                f"{counted(len(sentences), 'sentence')}, but prefixes for {len(prefixes):,}: give one for each"
+            )
         for each in sentences:
             if not isinstance(each, str):
                 raise InputError(f"a sentence must be text, not {type(each).__name__}: {each!r:.40}")
@@ -200,7 +205,9 @@ class Translator:
         starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         batches = self._batches(sentences, encoded)
-        for indices in tracked(batches, "translating", sum(map(len, batches)), len):
+        last = first_number + len(sentences)
+        title = f"translating lines {first_number + 1:,} to {last:,}" if first_number else "translating"
+        for indices in tracked(batches, title, sum(map(len, batches)), len):
             source = SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device)
             with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16"):
                 found = run_search(

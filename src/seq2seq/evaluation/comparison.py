@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,10 +17,13 @@ from omegaconf import OmegaConf
 
 from seq2seq.common.arguments import flat
 from seq2seq.common.counted import counted
+from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError
-from seq2seq.evaluation.metrics import METRICS, metric_of
+from seq2seq.evaluation.metrics import direction_of, metric_of
 
 LEVEL = 0.05
+MOST_KEYS = 4
+"""Keys in the label of a setting, but for those that it takes to tell settings apart."""
 FEWEST = 20
 """Sentences below which drawing them again says nothing of others; seeds alone are compared."""
 
@@ -47,6 +51,11 @@ class FinishedRun:
     def seed(self) -> Any:
         """The seed of the training."""
         return self.config.get("seed")
+
+    @property
+    def has_languages(self) -> bool:
+        """Whether its scores are of several pairs of languages."""
+        return any(re.match("(val|test)\\..*bleu_[^-]+-", key) for key in flat(self.metrics))
 
     def values(self) -> dict[str, Any]:
         """Return the part of the configuration that defines the setting."""
@@ -162,32 +171,43 @@ def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
     typed = [
         {k: v for k, v in run.overrides.items() if not f"{k}.".startswith(NOT_COMPARED)} for run in first
     ]
-    labels = _labels(typed)
+    labels = _labels(typed, further=True)
     if len(set(labels)) < len(first):
         labels = _labels([run.values() for run in first])
     return [Setting(label, sorted(group, key=lambda run: str(run.seed).zfill(9)))
             for label, group in zip(labels, groups.values(), strict=True)]  # fmt: skip
 
 
-def _labels(values: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a label for each dictionary, made of the first keys that distinguish them."""
+def _labels(values: Sequence[dict[str, Any]], *, further: bool = False) -> list[str]:
+    """Return a label for each dictionary, made of the first keys that tell them apart, and of `further` ones that differ."""
     chosen: list[str] = []
+    every = dict.fromkeys(key for each in values for key in each)
+    different = [key for key in every if len({(key in each, repr(each.get(key))) for each in values}) > 1]
+    ends = Counter(key.rpartition(".")[2] for key in different)
+
+    def part(key: str, value: Any) -> str:
+        end = key.rpartition(".")[2]
+        return f"{end if ends[end] < 2 else key}={value}"
 
     def labeled(keys: Sequence[str]) -> list[str]:
-        parts = [[f"{key.rpartition('.')[2]}={each[key]}" for key in keys if key in each] for each in values]
-        return [" ".join(part) or "default" for part in parts]
+        parts = [[part(key, each[key]) for key in keys if key in each] for each in values]
+        return [" ".join(each) or "default" for each in parts]
 
     def whole(each: dict[str, Any]) -> str:
-        return " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in each.items()) or "default"
+        return " ".join(part(key, value) for key, value in each.items()) or "default"
 
-    for key in dict.fromkeys(key for each in values for key in each):
+    for key in different:
         if len(set(labeled([*chosen, key]))) > len(set(labeled(chosen))):
             chosen.append(key)
     if not chosen:
         return ["all runs"] * len(values)
+    others = [key for key in different if further and key not in chosen]
+    num_shown = max(MOST_KEYS - len(chosen), 0)
+    more = " …" if len(others) > num_shown else ""
+    shown = sorted([*chosen, *others[:num_shown]], key=different.index)
     return [
-        label if label != "default" else whole(each)
-        for label, each in zip(labeled(chosen), values, strict=True)
+        f"{label}{more}" if label != "default" else whole(each)
+        for label, each in zip(labeled(shown), values, strict=True)
     ]
 
 
@@ -196,14 +216,14 @@ def counts_of(
 ) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]] | None:
     """Return the counts of every test sentence (runs, sentences, counts), and the score of their sums.
 
-    The runs were tested on the same text; of other metrics than ``test/bleu`` or ``val/beam/exact_match`` the result
-    is None.
+    The runs were tested on the same text; of other metrics than ``test/bleu`` or ``val/beam/exact_match``, and of
+    means over several pairs of languages, the result is None.
     """
     from seq2seq.evaluation.bleu import bleu_of
 
     split, *search, name = metric.split("/")
     found = f"{split}.{search[0] if search else 'greedy'}"
-    if name not in ("bleu", "exact_match"):
+    if name not in ("bleu", "exact_match") or any(run.has_languages for run in runs):
         return None
     if not all((run.folder / "predictions" / f"{found}.txt").is_file() for run in runs):
         return None
@@ -253,8 +273,10 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> Diffe
 
     split = metric.partition("/")[0]
     both = [*one.runs, *other.runs]
-    texts = {path.read_text() for run in both
-             if (path := run.folder / "predictions" / f"{split}.reference.txt").is_file()}  # fmt: skip
+    name = f"{split}.reference"
+    texts = {
+        "\n".join(run.lines(name)) for run in both if (run.folder / "predictions" / f"{name}.txt").is_file()
+    }
     if len(texts) > 1:
         folders = one.runs[0].folder, other.runs[0].folder
         raise InputError(
@@ -284,10 +306,42 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected.tolist()
 
 
+def direction(settings: Sequence[Setting], metric: str) -> str | None:
+    """Return whether higher or lower scores are better, ``max`` or ``min``; None if the runs do not say it.
+
+    A metric of your own is imported for what it declares if it is of torchmetrics; any other one is known by a callback that
+    compares it.
+    """
+    name = metric.rpartition("/")[2]
+    values = settings[0].runs[0].config
+    own = {
+        key.split(".")[2]: target
+        for key, target in values.items()
+        if re.fullmatch(r"module\.metrics\.[^.]+\._target_", key)
+    }
+    found = direction_of(metric, {each: _of_torchmetrics(str(target)) for each, target in own.items()})
+    if found is not None:
+        return found
+    compares = {
+        key.removesuffix("monitor") + "mode" for key, value in values.items()
+        if key.endswith(".monitor") and str(value).rpartition("/")[2] == name
+    }  # fmt: skip
+    modes = {values.get(key) for key in compares} - {None}
+    return str(modes.pop()) if len(modes) == 1 else None
+
+
+def _of_torchmetrics(target: str) -> Any:
+    """Return a class of torchmetrics by its name; None for others, whose code is not run."""
+    if not is_within(target, ["torchmetrics"]):
+        return None
+    from hydra.utils import get_class
+
+    return get_class(target)
+
+
 def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
     """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
-    name = metric.rpartition("/")[2]
-    sign = 1 if name in METRICS and METRICS[name].direction == "min" else -1
+    sign = 1 if direction(settings, metric) == "min" else -1
     scores = {s.label: [run.score(metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)

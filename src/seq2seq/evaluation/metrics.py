@@ -222,18 +222,23 @@ def _declared(name: str, metric: Any) -> Direction | None:
     return "max" if declared else "min"
 
 
-def bleu_by_languages(hypotheses: Texts, references: Texts, languages: Texts) -> dict[str, float]:
-    """Return BLEU per pair of languages, such as ``bleu_en-de``, and the mean as ``bleu``.
+def scores_by_languages(
+    hypotheses: Texts, references: Texts, languages: Texts, *, sources: Texts = (), **options: Any
+) -> dict[str, float]:
+    """Return the means over pairs of languages of the scores that all of them have, and BLEU of each, such as ``bleu_en-de``.
 
-    Returns:
-        Scores by name; empty if all `languages` are blank.
+    A pair's scores are those of its target language, see `scores_of`, which takes the other `options`.
     """
-    scores = {}
-    for name in sorted({*languages} - {""}):
-        rows = [row for row in zip(hypotheses, references, languages, strict=True) if row[2] == name]
-        texts, others, _ = zip(*rows, strict=True)
-        scores[f"bleu_{name}"] = cased_bleu(texts, others, name.split("-")[1])
-    return {"bleu": sum(scores.values()) / len(scores), **scores} if scores else {}
+    found = {}
+    for name in sorted({*languages}):
+        places = [place for place, each in enumerate(languages) if each == name]
+        texts, others, given = (
+            [side[place] for place in places if side] for side in (hypotheses, references, sources)
+        )
+        found[name] = scores_of(texts, others, name.rpartition("-")[2], sources=given, **options)
+    shared = [key for key in next(iter(found.values())) if all(key in each for each in found.values())]
+    means = {key: sum(each[key] for each in found.values()) / len(found) for key in shared}
+    return means | {f"bleu_{name}": each["bleu"] for name, each in found.items()}
 
 
 def scores_of(
@@ -249,7 +254,7 @@ def scores_of(
     """Compute the scores of translations that are defined for their language.
 
     `only_quick`: those of every validation. `others` are your own by name, see `own_scores`, which may need
-    `sources`.
+    `sources`. If `languages` name the pair of each sentence, see `scores_by_languages`.
 
     Returns:
         Scores by name.
@@ -259,6 +264,9 @@ def scores_of(
         InputError: One of `others` returns no number.
     """
     require_pairs(hypotheses, references)
+    if any(languages):
+        options: dict[str, Any] = {"only_quick": only_quick, "others": others, "sources": sources}
+        return scores_by_languages(hypotheses, references, languages, **options)
     is_spaced = not is_unspaced(language)
     scorers = {
         name: each.score
@@ -268,5 +276,4 @@ def scores_of(
         and (is_spaced or each.needs != "spaces")
     }
     scores = {name: float(score(hypotheses, references, language)) for name, score in scorers.items()}
-    scores |= own_scores(others or {}, hypotheses, references, language, sources)
-    return scores | bleu_by_languages(hypotheses, references, languages)
+    return scores | own_scores(others or {}, hypotheses, references, language, sources)

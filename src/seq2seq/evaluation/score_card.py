@@ -23,8 +23,9 @@ class ScoreCard:
     Attributes:
         texts: Detokenized.
         scores: Scores by the names of `METRICS`.
-        bleu_signature: Signature of ``bleu`` by sacreBLEU.
-        bleu_interval: 95 % interval of BLEU, see `interval_of`; None if it was not computed.
+        bleu_signature: Signature of ``bleu`` by sacreBLEU; of several pairs of languages, of each tokenization.
+        bleu_interval: 95 % interval of BLEU, see `interval_of`; None if it was not computed, as for the mean of several
+            pairs of languages.
     """
 
     texts: Texts
@@ -51,7 +52,7 @@ def score_card(
 ) -> ScoreCard:
     """Score translations against one reference each.
 
-    `metrics` are your own by name, see `own_scores`, which may need `sources`; `languages` see `bleu_by_languages`.
+    `metrics` are your own by name, see `own_scores`, which may need `sources`; `languages` see `scores_by_languages`.
 
     Raises:
         ValueError: There are none, or their numbers differ.
@@ -59,9 +60,12 @@ def score_card(
     """
     scores = scores_of(hypotheses, references, language, others=metrics, sources=sources, languages=languages)
     interval = None
-    if with_interval:
+    if with_interval and not any(languages):
         interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05)
-    return ScoreCard(hypotheses, scores, bleu_signature(language), interval)
+    targets = sorted({each.rpartition("-")[2] for each in languages} - {""}) or [language]
+    signatures = dict.fromkeys(map(bleu_signature, targets))
+    mean = "mean over pairs of languages, " if any(languages) else ""
+    return ScoreCard(hypotheses, scores, mean + " and ".join(signatures), interval)
 
 
 def bleu_signature(language: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,9 @@ CORPORA = {
     ),
 }
 """Class of a data module -> what its text is, an identifier of its license, and what the license says."""
+
+PATH = r"(?:~|/|[A-Za-z]:[\\/])"
+"""How a path begins that tells of a machine."""
 
 CARD = """\
 # {name}
@@ -94,7 +98,7 @@ def save_pretrained(
     Raises:
         InputError: The run is not finished, the folder holds other files, or its model needs classes from elsewhere.
     """
-    from seq2seq.data.text import example_sentences, read_parallel
+    from seq2seq.data.text import example_sentences, pairs_of_run
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
@@ -116,7 +120,7 @@ def save_pretrained(
     metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
-    pairs = read_parallel(*(run / "predictions" / f"{split}.{side}.txt" for side in ("source", "reference")))
+    pairs = pairs_of_run(run, split)
     save_model_folder(
         folder, load_model_folder(run, trust_custom_code=trust_custom_code), precision=precision
     )
@@ -136,7 +140,7 @@ def save_pretrained(
         config=config,
         metrics=metrics,
         scores=as_metrics(scored),
-        command=" ".join(["seq2seq train", *(re.sub(r"=/.*", "=FOLDER", each) for each in given)]),
+        command=" ".join(["seq2seq train", *(shlex.quote(without_paths(each)) for each in given)]),
         examples=example_sentences(example_sentences(right) + [pair.source for pair in pairs]),
         precision=precision,
         split=split,
@@ -144,6 +148,12 @@ def save_pretrained(
     )
     (folder / "README.md").write_text(card, encoding="utf-8")
     return folder
+
+
+def without_paths(override: str) -> str:
+    """Return an override with FOLDER in place of each path of this machine."""
+    whole = re.sub(f"^([^=]*=){PATH}.*", r"\1FOLDER", override)
+    return re.sub(rf"(?<=[\s,{{\['\"]){PATH}[^,}}\]'\"]*", "FOLDER", whole)
 
 
 def model_card(

@@ -8,6 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2seq.errors import InputError
+
 MAX_TOKENS = 1000
 """Maximum number of tokens of a sentence; further tokens are not translated. Time and memory are quadratic."""
 
@@ -26,7 +28,7 @@ class LengthLimits:
     All lengths include ``<eos>``. Ratios are rounded to `PARTS`; products and quotients are those of integers.
 
     Raises:
-        ValueError: A value is not between 0 and a million, or `max_extra` is no integer.
+        InputError: A value is not between 0 and a million, or `max_extra` is no integer.
     """
 
     min_ratio: float = 0.0
@@ -36,9 +38,9 @@ class LengthLimits:
     def __post_init__(self) -> None:
         for value in (self.min_ratio, self.max_ratio, self.max_extra):
             if not 0 <= value <= 1e6:
-                raise ValueError(f"a bound of a length is 0 to a million, not {value!r}")
+                raise InputError(f"a bound of a length is 0 to a million, not {value!r}")
         if self.max_extra != int(self.max_extra):
-            raise ValueError(f"max_extra is a whole number of tokens, not {self.max_extra!r}")
+            raise InputError(f"max_extra is a whole number of tokens, not {self.max_extra!r}")
 
     @classmethod
     def fitted(

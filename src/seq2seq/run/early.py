@@ -25,7 +25,7 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
     r"threads|decoding\.beam_size": (int, 1, inf, "a whole number above 0"),
     r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),
     r"decoding\.max_ratio": (float, 0, 1e6, "a number from 0 to a million"),
-    r"data\.(batch_size|max_tokens|max_length|max_examples|train_pairs|(target_)?tokenizer\.min_frequency)": (int, 1, inf, "a whole number above 0"),
+    r"data\.(batch_size|max_tokens|max_length|max_examples|train_pairs|fit_pairs|num_processes|(target_)?tokenizer\.min_frequency)": (int, 1, inf, "a whole number above 0"),
     r"data\.(validation_pairs|test_pairs)": (int, 0, inf, "a whole number from 0"),
     r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (int, 1, 2**24, "a whole number from 1 to 16,777,216"),
     r"model\..*\.(num_layers|heads)": (int, 1, 256, "a whole number from 1 to 256"),

@@ -17,11 +17,11 @@ from seq2seq.run.config import CONF
 
 OUTPUTS = (
     "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
-    "predictions", "metrics.json", "reports.jsonl",
+    "predictions", "metrics.json", "reports.jsonl", "csv",
 )  # fmt: skip
 """What a run leaves in its folder, but for its log."""
 
-FOLDERS = {"tokenizers", "checkpoints", "model", "predictions"}
+FOLDERS = {"tokenizers", "checkpoints", "model", "predictions", "csv"}
 """Those outputs that are folders."""
 
 HERE = "${paths.run_dir}"

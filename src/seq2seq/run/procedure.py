@@ -526,13 +526,17 @@ def export(
     `checkpoint` is where the training continued from; nothing else holds the mean of its weights if no step was left.
     """
     from seq2seq.models.folder import SavedModel, save_model_folder
-    from seq2seq.training.callbacks import checkpoint_to_keep
+    from seq2seq.training.callbacks import checkpoint_to_keep, unused_steps
 
     announce("exporting the model")
     last = dict.fromkeys([str(folder / "checkpoints" / "last.ckpt"), *([checkpoint] if checkpoint else [])])
     kept = checkpoint_to_keep(trainer, *map(Path, last))
     if kept is not None:
         module.load_state_dict(kept["state_dict"])
+        if unused := unused_steps(trainer, kept):
+            print(
+                f"note        the last {counted(unused, 'step')} came after the last validation, and are not in the model"
+            )
     model = module.model.eval()
     exported = SavedModel(model, data.source_tokenizer, data.target_tokenizer, module.limits)
     save_model_folder(folder / "model", exported)
@@ -562,6 +566,8 @@ def score(
             "source": [pair.source for pair in encoded.pairs],
             "reference": [pair.target for pair in encoded.pairs],
         }
+        if any(pair.languages for pair in encoded.pairs):
+            texts["languages"] = [pair.languages for pair in encoded.pairs]
         for name, lines in (texts | {name.split()[0]: each.texts for name, each in scored.items()}).items():
             write_text(folder / "predictions" / f"{split}.{name}.txt", one_a_line(lines))
     return metrics

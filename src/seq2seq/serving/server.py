@@ -318,7 +318,11 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
             reason = "Content-Length is missing" if size is None else f"more than {limits.content:,} bytes"
             response: Response = JSONResponse({"detail": reason}, 411 if size is None else 413)
         else:
-            response = await answer(request)
+            try:
+                response = await answer(request)
+            except Exception:
+                figures.requests.labels("500").inc()
+                raise
         figures.requests.labels(str(response.status_code)).inc()
         figures.seconds.observe(time.perf_counter() - started)
         return response

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -49,6 +50,7 @@ class EpochLines(Callback):
     def __init__(self, score: str = "val/bleu") -> None:
         self.score = score
         self._started, self._first_step = 0.0, 0
+        self._validated = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -56,7 +58,12 @@ class EpochLines(Callback):
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Name the epoch as the lines do."""
+        self._validated = False
         self.on_train_batch_start(trainer, pl_module)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Remember that the scores are of this epoch."""
+        self._validated = not trainer.sanity_checking
 
     def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
         """Let a progress bar count epochs from 1, as the lines do; Lightning counts from 0."""
@@ -74,7 +81,7 @@ class EpochLines(Callback):
         values = {name: float(value) for name, value in trainer.callback_metrics.items()}
         of_epochs = f"/{trainer.max_epochs}" if (trainer.max_epochs or -1) > 0 else ""  # no limit
         parts = [f"epoch {trainer.current_epoch + 1:>3}{of_epochs}", f"step {trainer.global_step:>6}"]
-        if (trainer.current_epoch + 1) % (trainer.check_val_every_n_epoch or 1):  # those of an earlier epoch
+        if not self._validated:  # those of an earlier epoch
             values = {name: value for name, value in values.items() if not name.startswith("val/")}
         for name, title in (("train/loss", "loss"), ("val/loss", "val loss")):
             if name in values:
@@ -172,15 +179,17 @@ class ResumeState(Callback):
     - The patience of early stopping, which is the configuration's, not the checkpoint's; and the weights that an optimizer
       has reached, where the checkpoint is of a training that averages them and this one does not.
     - Checksums of vocabularies and text: a run that continues has those with which it began.
-    - The time of the training before.
+    - The time of the training before, and the step of the last validation.
 
     Attributes:
         first_step: The step from which the latest training went on; None before.
         seconds_before: Time from the starts of the run to its checkpoint, without the latest start.
+        validated_at: The step of the last validation.
     """
 
     def __init__(self) -> None:
         self.first_step: int | None = None
+        self.validated_at = 0
         self.seconds_before, self._started = 0.0, time.monotonic()
         self._restored: dict[str, Any] | None = None
         self._max_steps = -1
@@ -219,6 +228,7 @@ class ResumeState(Callback):
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
         data = prepared_of(trainer)
         checkpoint["corpus"] = None if data is None else data.checksums
+        checkpoint["validated_at"] = self.validated_at
         checkpoint["seconds"] = self.seconds_before + time.monotonic() - self._started
 
     def on_load_checkpoint(
@@ -239,6 +249,7 @@ class ResumeState(Callback):
             pl_module.load_state_dict(checkpoint["current_model_state"])
         self._ended_at = checkpoint.get("ended_at") if own else None
         self.seconds_before = checkpoint.get("seconds", 0.0) if own else 0.0
+        self.validated_at = checkpoint.get("validated_at", 0)
         states = checkpoint.get("callbacks", {})
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
@@ -277,9 +288,10 @@ class ResumeState(Callback):
             trainer.should_stop = False
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Update the schedules that wait for validations."""
+        """Note the step, and update the schedules that wait for validations."""
         if trainer.state.fn != "fit" or trainer.sanity_checking:
             return
+        self.validated_at = trainer.global_step
         for config in trainer.lr_scheduler_configs:
             value = trainer.callback_metrics.get(config.monitor or "")
             if config.reduce_on_plateau and value is not None:
@@ -304,6 +316,14 @@ def _require_same_corpus(
             f"the text has changed since this run began, with {sizes} pairs for training and validation: restore it; or "
             "init_from=FOLDER with another name=… trains its model on this text"
         )
+
+
+def unused_steps(trainer: pl.Trainer, kept: Mapping[str, Any]) -> int:
+    """Return how many steps of a training no validation has judged, if a checkpoint is kept for its score; else 0."""
+    validated = max(
+        (each.validated_at for each in callbacks_of(trainer) if isinstance(each, ResumeState)), default=0
+    )
+    return trainer.global_step - validated if kept["global_step"] <= validated else 0
 
 
 def out_of_time(trainer: pl.Trainer) -> bool:

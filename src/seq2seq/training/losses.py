@@ -62,7 +62,7 @@ def token_cross_entropy(
 
     Args:
         features: Features f of every target position (B, T, R).
-        output: Layer with W (V, R) and b (V).
+        output: Layer with W (V, R) and b (V), or without b.
         targets: Token ids (B, T).
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
@@ -80,7 +80,8 @@ def token_cross_entropy(
         token_loss = (1 - label_smoothing) * token_nll - label_smoothing * log_probs.mean(dim=1)
         objective = token_loss.sum() + rdrop_alpha / 2 * kl
     else:
+        bias = output.weight.new_zeros(len(output.weight)) if output.bias is None else output.bias
         nll, objective, num_correct = ChunkedCrossEntropy.apply(
-            features, output.weight, output.bias, targets, label_smoothing
+            features, output.weight, bias, targets, label_smoothing
         )
     return LossSums(nll, objective, num_correct, is_token.sum())

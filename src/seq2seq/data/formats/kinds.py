@@ -151,7 +151,7 @@ def refusal(name: str, kind: str) -> InputError:
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
     hint = HINTS[kind].replace("FILE.csv", f"{Path(name).stem}.csv")
-    hint = hint.replace(" FILE", "") if name == "standard input" else hint.replace("FILE", Path(name).name, 1)
+    hint = hint.replace(" FILE", "") if name == "standard input" else hint.replace("FILE", str(name), 1)
     return InputError(f"{name} is {shown}, no plain text: {hint}")
 
 

@@ -36,7 +36,9 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     if re.fullmatch("sep=.", lines[0]):  # a line for Excel, no row
         del lines[0]
     rows, numbers = split(path, lines, columns)
+    width = None  # of every row
     if columns.is_header(rows[0]):
+        width = len(rows[0])
         header = [cell.strip() for cell in rows[0]]
         source, target = columns.choose(path, header)
         rows, numbers = rows[1:], numbers[1:]
@@ -54,6 +56,11 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         if max(source, target) >= len(row):
             raise InputError(
                 f"{path}, line {number}: {counted(len(row), 'column')}, {max(source, target) + 1} are needed"
+            )
+        if width is not None and any(map(str.strip, row[width:])):
+            raise InputError(
+                f"{path}, line {number}: {counted(len(row), 'column')}, where the header has {width}: write text that holds the "
+                "mark between columns in quotes"
             )
         pairs.append(SentencePair(row[source], row[target]))
     return pairs

@@ -21,7 +21,8 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     for document in elements(path, "doc"):
         texts: dict[str, dict[str, str]] = {}
         for text in [*children(document, "src"), *children(document, "ref")]:
-            segments = {each.get("id"): text_of(each) for each in text.iter("{*}seg")}
+            numbered = enumerate(text.iter("{*}seg"), start=1)
+            segments = {each.get("id", str(place)): text_of(each) for place, each in numbered}
             texts.setdefault(language_of(text), segments)
         documents.append(texts)
     return [

@@ -407,16 +407,22 @@ class Search:
                 state=state, values=values, params=trial.params, distributions=trial.distributions,
                 user_attrs=trial.user_attrs, system_attrs=trial.system_attrs, intermediate_values=dict(reports),
             ))  # fmt: skip
+        # a sampler of whole grids proposes the settings again once it has proposed all
+        may_repeat = len(self.seeds) == 1 and not isinstance(
+            copy.sampler, optuna.samplers.BruteForceSampler | optuna.samplers.GridSampler
+        )
         for _ in range(PROPOSALS):
             number = copy.ask(self.space).number
             trial = copy.trials[number]
-            if len(self.seeds) == 1 or trial.params not in self.params():
+            if may_repeat or trial.params not in self.params():
                 self.study.add_trial(create_trial(
                     state=TrialState.RUNNING, params=trial.params, distributions=trial.distributions,
                     system_attrs=trial.system_attrs,
                 ))  # fmt: skip
                 return len(trials)
-            copy.add_trial(create_trial(state=TrialState.FAIL))
+            copy.add_trial(create_trial(
+                state=TrialState.FAIL, params=trial.params, distributions=trial.distributions
+            ))  # fmt: skip
         self.exhausted = True
         return None
 
