@@ -138,8 +138,8 @@ class Run:
             num_best=n_best,
             length_penalty=length_penalty,
             length_penalty_alpha=length_penalty_alpha,
-            min_length=min_ratio,
-            max_length=max_ratio,
+            min_ratio=min_ratio,
+            max_ratio=max_ratio,
             prune=beam_threshold,
             sampling={"temperature": temperature, "top_k": top_k, "seed": seed} if sample else None,
         )
@@ -214,7 +214,7 @@ class Run:
             beam_size=beam_size,
             length_penalty=length_penalty,
             length_penalty_alpha=length_penalty_alpha,
-            max_length=max_ratio,
+            max_ratio=max_ratio,
             prune=beam_threshold,
         )
         translator = self._translator(ensemble, device=device, precision=precision, to=to)

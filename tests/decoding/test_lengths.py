@@ -65,9 +65,9 @@ def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():
     at_least = LengthLimits(min_ratio=0.25, max_ratio=7.0, max_extra=40)
     assert Search().limits(of_model) == of_model
     assert Search().limits(at_least) == at_least
-    assert Search(max_length=3.0).limits(at_least) == LengthLimits(min_ratio=0.25, max_ratio=3.0)
-    assert Search(min_length=0.5).limits(of_model) == LengthLimits(min_ratio=0.5, max_ratio=7.0, max_extra=40)
-    assert Search(max_length=3.0).limits(of_model) == LengthLimits(max_ratio=3.0, max_extra=10)
+    assert Search(max_ratio=3.0).limits(at_least) == LengthLimits(min_ratio=0.25, max_ratio=3.0)
+    assert Search(min_ratio=0.5).limits(of_model) == LengthLimits(min_ratio=0.5, max_ratio=7.0, max_extra=40)
+    assert Search(max_ratio=3.0).limits(of_model) == LengthLimits(max_ratio=3.0, max_extra=10)
 
 
 SUBWORDS = ("unigram", "bpe")
@@ -103,10 +103,10 @@ def lengths_of(sentences):
 
 def test_a_least_length_above_the_greatest_is_refused():
     with pytest.raises(InputError, match=r"at least 5 .* at most 2"):
-        Search(min_length=5.0, max_length=2.0)
+        Search(min_ratio=5.0, max_ratio=2.0)
     with pytest.raises(InputError, match=r"at least 3 .* at most 2"):
-        Search(min_length=3.0).limits(LengthLimits(max_ratio=2.0))
-    assert Search(min_length=3.0).limits(LengthLimits(max_ratio=3.0)).min_ratio == 3.0
+        Search(min_ratio=3.0).limits(LengthLimits(max_ratio=2.0))
+    assert Search(min_ratio=3.0).limits(LengthLimits(max_ratio=3.0)).min_ratio == 3.0
 
 
 def test_references_fit_under_the_bound_of_every_pair_of_tokenizers(multi30k):

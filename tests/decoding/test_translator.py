@@ -176,7 +176,7 @@ def test_translations_are_as_long_as_the_model_was_trained_for_or_the_search_all
     for search in (GREEDY, Search(beam_size=2), Search(sampling=Sampling(seed=1))):
         (found,) = translator.translate(["b c"], search=search)
         assert len(found.target_tokens) == int(3 * 4.5) + 21
-    (found,) = translator.translate(["b c"], search=Search(max_length=1.5))
+    (found,) = translator.translate(["b c"], search=Search(max_ratio=1.5))
     assert len(found.target_tokens) == int(3 * 1.5) + 10
 
 

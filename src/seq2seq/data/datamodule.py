@@ -98,7 +98,8 @@ class TranslationDataModule(pl.LightningDataModule):
         max_examples: Use only the first pairs of each split.
         both_directions: Also train on every pair with source and target swapped (needs `joint_vocabulary`).
         overfit: Validate and test on the training pairs.
-        alignments: Pharaoh file, one line per training pair, for guided alignment; None: those of the corpus.
+        alignments: Pharaoh file, one line per training pair, before any are held out or left out, for guided alignment;
+            None: those of the corpus.
         validation_alignments: The same for the validation pairs: gold alignments to compare attention with.
         seed: Seed of the order of the batches.
 

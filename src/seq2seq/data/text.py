@@ -211,10 +211,10 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
     except UnicodeDecodeError as error:
         if re.search(rb"[\x00-\x08\x0e-\x1a]", error.object):
             raise InputError(f"{name}, line {number}: this is no text: give a text file in UTF-8") from error
-        file = "" if name == "standard input" else f" {name}"
+        given = "" if name == "standard input" else f" {name}"
         raise InputError(
             f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
-            f"example with iconv -f LATIN1 -t UTF-8{file}"
+            f"example with iconv -f LATIN1 -t UTF-8{given}"
         ) from error
 
 

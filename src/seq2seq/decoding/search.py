@@ -417,8 +417,8 @@ class Search:
         beam_size: Beam size; 1: greedy search.
         num_best: Number of hypotheses per sentence.
         penalty: Length penalty.
-        min_length: Minimum number of target tokens per source token; None: that of the model.
-        max_length: Maximum number of target tokens per source token, plus 10 tokens; None: the limits of the model.
+        min_ratio: Minimum number of target tokens per source token; None: that of the model.
+        max_ratio: Maximum number of target tokens per source token, plus 10 tokens; None: the limits of the model.
         sampling: Options of sampling; None: greedy or beam search.
         prune: Threshold of pruning in nats, see `beam_search`; None: no pruning.
 
@@ -429,8 +429,8 @@ class Search:
     beam_size: int = 1
     num_best: int = 1
     penalty: LengthPenalty = NO_PENALTY
-    min_length: float | None = None
-    max_length: float | None = None
+    min_ratio: float | None = None
+    max_ratio: float | None = None
     sampling: Sampling | None = None
     prune: float | None = None
 
@@ -453,10 +453,10 @@ class Search:
         Raises:
             InputError: The minimum of long sentences is above their maximum.
         """
-        if self.max_length is not None:
-            of_model = LengthLimits(min_ratio=of_model.min_ratio, max_ratio=self.max_length)
-        found = of_model if self.min_length is None else replace(of_model, min_ratio=self.min_length)
-        if self.min_length is not None and found.min_ratio > found.max_ratio:
+        if self.max_ratio is not None:
+            of_model = LengthLimits(min_ratio=of_model.min_ratio, max_ratio=self.max_ratio)
+        found = of_model if self.min_ratio is None else replace(of_model, min_ratio=self.min_ratio)
+        if self.min_ratio is not None and found.min_ratio > found.max_ratio:
             raise InputError(
                 f"at least {found.min_ratio:g} target tokens per source token contradict at most {found.max_ratio:g}: lower "
                 "the minimum ratio, or raise the maximum ratio"

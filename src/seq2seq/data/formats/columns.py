@@ -71,7 +71,8 @@ class Columns:
                 both.append((unit[sides[0][0]], unit[sides[1][0]]))
         if not both:
             raise self.refusal(path, found)
-        say_once(f"{path}: source is {', '.join(codes[0])}, target {', '.join(codes[1])}")
+        rest = "" if len(both) == len(units) else f", in {len(both):,} of {len(units):,}"
+        say_once(f"{path}: source is {', '.join(codes[0])}, target {', '.join(codes[1])}{rest}")
         return both
 
     def by_name(self, names: Sequence[str]) -> tuple[int, int] | None:
