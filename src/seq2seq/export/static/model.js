@@ -542,7 +542,7 @@ class Codec {
 
   write(ids) {
     const kept = ids.filter((id) => id >= NUM_SPECIALS || id === UNKNOWN_ID);
-    const text = this.splitter.join(kept.map((id) => this.tokens[id]), this.language).replaceAll("\n", " ");
+    const text = this.splitter.join(kept.map((id) => this.tokens[id]), this.language).replace(/[\r\n]/g, " ");
     return this.casing ? restored(text, this.casing, this.dotless) : text;
   }
 }
