@@ -36,6 +36,10 @@ TRAIN = {
     "negative epochs": (["trainer.max_epochs=-3"], r"max_epochs"),
     "negative size": (["model.embedding_size=-4"], r"embedding_size"),
     "batch of none": (["data.batch_size=0"], r"batch_size"),
+    "records at no step": (["callbacks.attention.every_n_steps=0"], r"every_n_steps=0: expected a whole number above 0"),
+    "stopping without scores": (
+        ["callbacks=early_stopping", "trainer.limit_val_batches=0"], r"callbacks.early_stopping: there is no val/loss"
+    ),
     "a sample of none": (
         ["data=large", "data.train.source=a.en", "data.train.target=a.fr", "data.source_language=en",
          "data.target_language=fr", "data.fit_pairs=0"],

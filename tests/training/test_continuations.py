@@ -15,6 +15,7 @@ from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.earlier import Earlier
+from seq2seq.run.folder import save_config
 from seq2seq.run.procedure import start_from
 from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
@@ -197,6 +198,22 @@ def test_sizes_follow_the_pairs_of_a_process(devices, pairs):
         OmegaConf.create(config | {"trainer": trainer | {"devices": 1}}),
     )
     assert found == sizes(alone, pairs, {})
+
+
+def test_a_share_of_an_epoch_between_validations_is_of_every_epoch():
+    model = {side: {"dropout": 0.1} for side in ("encoder", "decoder")}
+    for interval, chosen in ((0.25, {"trainer.check_val_every_n_epoch": 1}), (250, {})):
+        trainer = {"max_epochs": 90, "check_val_every_n_epoch": None, "val_check_interval": interval}
+        config = OmegaConf.create({"trainer": trainer, "data": {"batch_size": 64}, "model": model})
+        assert sizes(config, 14_000, {}) == chosen
+
+
+def test_a_name_that_begins_as_the_run_is_no_folder_of_it(tmp_path):
+    config = {"paths": {"run_dir": str(tmp_path / "a")}, "own": f"{tmp_path}/a/x", "other": f"{tmp_path}/ab"}
+    (tmp_path / "a").mkdir()
+    save_config(OmegaConf.create(config), tmp_path / "a")
+    values = OmegaConf.to_container(OmegaConf.load(tmp_path / "a/config.yaml"))
+    assert (values["own"], values["other"]) == ("${paths.run_dir}/x", f"{tmp_path}/ab")
 
 
 @pytest.mark.parametrize("tie", ["output", "all"])

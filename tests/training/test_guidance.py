@@ -1,6 +1,7 @@
 """The loss of guided attention, held to sums over loops in float64, and words that are left out."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -8,12 +9,13 @@ import torch
 
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.data.tokenizers import WhitespaceTokenizer
+from seq2seq.data.tokenizers import SentencePieceTokenizer, WhitespaceTokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.errors import InputError
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
+from seq2seq.training.objectives.minimum_risk import MinimumRisk
 from seq2seq.training.objectives.objective import drop_words, with_options
 from tests.small import model_of
 
@@ -142,6 +144,20 @@ def test_the_links_are_those_of_the_corpus_that_is_trained_on():
         module = SimpleNamespace(model=model, trainer=SimpleNamespace(datamodule=data))
         with pytest.raises(InputError, match="gold links"):
             objective(module, batch)
+
+
+def test_tokens_that_are_drawn_anew_are_not_guided_by_links_of_others():
+    pairs = [SentencePair(f"a b {n}", f"c d {n}", ((0, 0),)) for n in range(30)]
+    tokenizer = partial(SentencePieceTokenizer, model_type="unigram", vocab_size=285, sampling=0.3)
+    data = PairsCorpus(train=pairs, validation=pairs, tokenizer=tokenizer)
+    with pytest.raises(InputError, match=r"data\.tokenizer\.sampling"):
+        GuidedAlignment.of(model_of(), data.prepared)
+
+
+def test_rdrop_of_an_objective_without_cross_entropy_is_refused():
+    with pytest.raises(InputError, match="rdrop_alpha"):
+        with_options(MinimumRisk(), 0.0, 1.0, 0.0)
+    assert with_options(MinimumRisk(cross_entropy_weight=0.5), 0.0, 1.0, 0.0)
 
 
 def test_a_token_of_rdrop_counts_once():

@@ -11,6 +11,7 @@ import lightning.pytorch as pl
 import pytest
 import torch
 from lightning.pytorch.callbacks import GradientAccumulationScheduler, RichProgressBar, TQDMProgressBar
+from lightning.pytorch.plugins.precision import MixedPrecision
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
@@ -23,7 +24,7 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
-from seq2seq.training import EpochMean, TranslationModule, warmup_constant
+from seq2seq.training import AttentionLogger, EpochMean, TranslationModule, warmup_constant
 from seq2seq.training.callbacks import EpochLines, Report
 from tests.small import model_of
 
@@ -306,3 +307,51 @@ def test_a_line_has_no_score_of_an_earlier_epoch(capsys):
     trainer.fit(TranslationModule(model_of().train()), loader, loader)
     lines = [line for line in capsys.readouterr().out.split("\n") if line.startswith("epoch ")]
     assert ["val loss" in line for line in lines] == [False, False, True, False, True]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_scaled_gradients_of_float16_are_clipped_as_they_are(fused):
+    class Norms(pl.Callback):
+        def __init__(self):
+            self.found = []
+
+        def on_train_batch_end(self, trainer, *_):
+            self.found.append(float(trainer.callback_metrics["train/total_norm"]))
+
+    def weights(**options):
+        module = TranslationModule(model_of().float().train(), partial(torch.optim.SGD, lr=0.5, fused=fused))
+        trainer = pl.Trainer(
+            **TRAINER, **options, max_epochs=2, gradient_clip_val=0.1, log_every_n_steps=1,
+            callbacks=[norms := Norms()],
+        )  # fmt: skip
+        trainer.fit(module, DataLoader(BATCHES, batch_size=None))
+        return norms.found, torch.cat([each.detach().flatten() for each in module.parameters()])
+
+    half = MixedPrecision("16-mixed", "cpu", torch.amp.GradScaler("cpu"))
+    (expected, whole), (found, mixed) = weights(), weights(plugins=[half])
+    assert found == pytest.approx(expected, rel=0.05)
+    torch.testing.assert_close(mixed, whole, rtol=0.02, atol=2e-3)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_records_at_the_ends_of_epochs_are_logged_with_and_without_a_validation(every):
+    class Logged(AttentionLogger):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.found = []
+
+        def _log(self, trainer, *_, **__):
+            self.found.append(trainer.global_step)
+
+    pairs = [(f"a {n}", f"b {n}") for n in range(12)]
+    data = PairsCorpus(train=pairs, validation=pairs, batch_size=4)
+    sizes = {
+        f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
+        for side in ("source", "target")
+    }
+    options = TRAINER | {"limit_val_batches": 1}
+    logged = Logged(sentences=1, heatmaps=0, steps=[0, 3, 5], every_n_steps=None)
+    pl.Trainer(**options, max_epochs=2, check_val_every_n_epoch=every, callbacks=[logged]).fit(
+        TranslationModule(model_of(**sizes).train()), datamodule=data
+    )
+    assert logged.found == [0, 3, 5, 6]

@@ -174,6 +174,13 @@ def test_a_plateau_that_waits_for_a_higher_loss_is_refused():
         rates_of(partial(torch.optim.lr_scheduler.ReduceLROnPlateau, mode="max"), 1)
 
 
+def test_a_schedule_that_needs_a_length_has_one_or_is_refused():
+    with pytest.raises(InputError, match="scheduler=constant"):
+        rates_of(partial(warmup_cosine, warmup_steps=2), -1, max_time="00:00:00:09")
+    given = partial(warmup_cosine, warmup_steps=2, total_steps=5)
+    assert rates_of(given, 2)[9] == pytest.approx(0.005)  # the minimum, after five steps
+
+
 def test_a_training_that_is_shorter_than_the_warmup_says_so(capsys):
     assert rates_of(partial(warmup_cosine, warmup_steps=10), 1) == {
         n: pytest.approx(0.05 * n) for n in range(1, 6)

@@ -31,7 +31,7 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
     r"model\..*\.(num_layers|heads)": (int, 1, 256, "a whole number from 1 to 256"),
     r"model\.(.*\.)?(embedding_|output_)?dropout": (float, 0, 1 - 1e-9, "a probability from 0 to below 1"),
     r"trainer\.(max_epochs|max_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
-    r"trainer\.accumulate_grad_batches": (int, 1, inf, "a whole number above 0"),
+    r"trainer\.accumulate_grad_batches|callbacks\.attention\.every_n_steps": (int, 1, inf, "a whole number above 0"),
     r"trainer\.gradient_clip_val": (float, 0, inf, "a number from 0"),
     r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
     r"module\.(rdrop_alpha|guided_alignment_weight)": (float, 0, inf, "a number from 0"),
@@ -84,6 +84,7 @@ def check_early(settings: Settings) -> None:
             raise InputError(f"{key}={config[key]}: expected the name of a file or folder")
     if config.trainer.get("val_check_interval") in (0, False):
         raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
+    _check_validations(values)
     time = values["trainer"].get("max_time")
     if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
@@ -95,6 +96,16 @@ def check_early(settings: Settings) -> None:
     if config.ckpt_path not in (None, "last") and not Path(config.ckpt_path).is_file():
         raise InputError(f"ckpt_path={config.ckpt_path}: there is no such file")
     _check_text(values["data"])
+
+
+def _check_validations(values: Mapping[Any, Any]) -> None:
+    """Refuse early stopping without validations, of which Lightning would know after an epoch."""
+    if values["trainer"].get("limit_val_batches", 1.0) != 0:
+        return
+    for name, node in (values.get("callbacks") or {}).items():
+        monitor = str((node or {}).get("monitor"))
+        if monitor.startswith("val/") and str(node.get("_target_")).endswith(".EarlyStopping"):
+            raise InputError(f"callbacks.{name}: there is no {monitor} with trainer.limit_val_batches=0")
 
 
 def _require(config: DictConfig, key: str) -> None:

@@ -97,7 +97,11 @@ def save_config(config: DictConfig, run_dir: Path) -> None:
             return {key: movable(value) for key, value in node.items()}
         if isinstance(node, list):
             return [movable(value) for value in node]
-        return node.replace(str(run_dir), HERE) if isinstance(node, str) else node
+        return (
+            re.sub(rf"{re.escape(str(run_dir))}(?=/|$)", lambda _: HERE, node)
+            if isinstance(node, str)
+            else node
+        )
 
     values = movable(OmegaConf.to_container(config))
     values["paths"]["run_dir"] = "${hydra:run.dir}"

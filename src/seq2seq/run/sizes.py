@@ -44,7 +44,9 @@ def sizes(config: DictConfig, num_pairs: int, stored: Mapping[str, Any]) -> dict
             if node.get("embedding_dropout", 0) is None:
                 choose(f"{side}.embedding_dropout", of_embeddings)
     interval = "check_val_every_n_epoch"
-    if trainer.get(interval, 1) is None and trainer.get("val_check_interval") is None:
+    if trainer.get(interval, 1) is None and isinstance(trainer.get("val_check_interval"), float):
+        choose(f"trainer.{interval}", 1)  # a share is of an epoch
+    elif trainer.get(interval, 1) is None and trainer.get("val_check_interval") is None:
         num_epochs = max(1, round(num_passes)) if steps < inf else epochs
         every = 1 if num_epochs == inf else max(1, round(num_epochs / 30))  # for about thirty validations
         choose(f"trainer.{interval}", every)

@@ -25,7 +25,7 @@ from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.evaluation.faithfulness import effect_statistics
-from seq2seq.training.checkpoint import is_dry
+from seq2seq.training.checkpoint import is_dry, validation_follows
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention
 
@@ -139,7 +139,7 @@ class AttentionLogger(Callback):
         step, latest = trainer.global_step, self._latest_step
         self._latest_step = step
         is_due = step in self.steps or (self.every_n_steps is not None and step % self.every_n_steps == 0)
-        if is_due and step != latest and not trainer.is_last_batch:
+        if is_due and step != latest and not validation_follows(trainer):
             self._log_between(trainer, pl_module)
 
     def _log_between(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -171,10 +171,13 @@ class TranslationModule(pl.LightningModule):
         gradient_clip_algorithm: str | None = None,
     ) -> None:
         """Clip the gradient as the trainer says, leave the step out if it is NaN or infinite, and log the step."""
+        scaler = getattr(self.trainer.precision_plugin, "scaler", None)  # of float16
+        if scaler is not None and optimizer.defaults.get("fused"):  # Lightning has done it for others
+            scaler.unscale_(optimizer)
         norm, parameters = gradient_norm(optimizer), parameters_of(optimizer)
         if gradient_clip_val and gradient_clip_algorithm == "value":
             clip_grad_value_(parameters, gradient_clip_val)
-        elif gradient_clip_val:  # Lightning's own clipping refuses fused optimizers in bfloat16
+        elif gradient_clip_val:  # Lightning's own clipping refuses fused optimizers
             clip_grads_with_norm_(parameters, gradient_clip_val, norm)
         if values := self._sums.end_step(norm, optimizer, self.trainer):
             self.log_dict(values)

@@ -106,7 +106,8 @@ class Schedule(Callback):
         """Return the schedule in Lightning's form: updated after each step, or after validations (plateau).
 
         Raises:
-            InputError: A plateau schedule lowers the rate while the loss falls.
+            InputError: A plateau schedule lowers the rate while the loss falls, or a training without a length has a
+                schedule that needs one.
         """
         if self._loaded is not None:
             _use_arguments(optimizer.defaults, self._loaded)
@@ -114,8 +115,14 @@ class Schedule(Callback):
         if self._factory is None:
             return {}
         before, self._total_steps = self._total_steps, None
-        if "total_steps" in inspect.signature(self._factory).parameters:
+        given = getattr(self._factory, "keywords", {})
+        if "total_steps" in inspect.signature(self._factory).parameters and "total_steps" not in given:
             self._total_steps = total_steps(trainer)
+            if self._total_steps < 0:
+                raise InputError(
+                    "scheduler: its rate depends on the length of the training: give trainer.max_epochs or trainer.max_steps, "
+                    "or scheduler=constant"
+                )
         if before is not None and self._total_steps not in (None, before) and trainer.is_global_zero:
             warn(
                 f"the schedule of the learning rate was of {counted(before, 'step')} and is now of {self._total_steps:,}: the "

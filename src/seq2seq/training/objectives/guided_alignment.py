@@ -41,13 +41,17 @@ class GuidedAlignment:
 
         Raises:
             InputError: The model has no attention, no pair has links, or the tokens spell the words of none; None,
-                without a `TranslationDataModule`, has none.
+                without a `TranslationDataModule`, has none. Or the tokens are drawn anew in each epoch.
         """
         if not model.decoder.has_attention:
             raise InputError("module.guided_alignment_weight needs a decoder with attention")
         linked = [] if data is None else [n for n, pair in enumerate(data.train.pairs) if pair.alignment]
         if data is None or not linked:
             raise InputError("module.guided_alignment_weight needs gold links: set data.alignments")
+        if any(getattr(each, "sampling", None) for each in (data.source_tokenizer, data.target_tokenizer)):
+            raise InputError(
+                "module.guided_alignment_weight needs the same tokens in each epoch: leave out data.tokenizer.sampling"
+            )
         pairs = GoldPairs.of(data, "train")
         if not any(map(pairs.get, linked[:MOST_TRIED])):
             raise InputError(
