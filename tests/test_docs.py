@@ -51,7 +51,7 @@ def test_links_lead_to_files_and_headings(page):
 
 def test_figures_are_of_commits_that_still_hold():
     pages = [*PAGES, *(ROOT / "conf").rglob("*.yaml")]
-    commit = re.compile(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7}\b")
+    commit = re.compile(r"\b(?:(?=\d*[a-f])(?=[a-f]*\d)|(?<=commit ))[0-9a-f]{7}\b")
     named = {found for page in pages for found in commit.findall(page.read_text(encoding="utf-8"))}
     assert named == MEASURED, "measure again, or delete the figure"
 
