@@ -146,7 +146,7 @@ def test_the_links_are_those_of_the_corpus_that_is_trained_on():
             objective(module, batch)
 
 
-def test_tokens_that_are_drawn_anew_are_not_guided_by_links_of_others():
+def test_tokens_that_are_drawn_in_each_epoch_are_not_guided_by_links_of_others():
     pairs = [SentencePair(f"a b {n}", f"c d {n}", ((0, 0),)) for n in range(30)]
     tokenizer = partial(SentencePieceTokenizer, model_type="unigram", vocab_size=285, sampling=0.3)
     data = PairsCorpus(train=pairs, validation=pairs, tokenizer=tokenizer)

@@ -41,7 +41,7 @@ class GuidedAlignment:
 
         Raises:
             InputError: The model has no attention, no pair has links, or the tokens spell the words of none; None,
-                without a `TranslationDataModule`, has none. Or the tokens are drawn anew in each epoch.
+                without a `TranslationDataModule`, has none. Or tokens are drawn in each epoch.
         """
         if not model.decoder.has_attention:
             raise InputError("module.guided_alignment_weight needs a decoder with attention")
