@@ -111,8 +111,8 @@ def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:
 
 
 def _announce(source: str | Path | None, output: Path | None, done: int) -> None:
-    """Say how many lines there are, where they can be counted, and how many are done."""
-    if source is not None and Path(source).is_file():
+    """Say on a terminal how many lines there are, where they can be counted, and how many are done."""
+    if sys.stderr.isatty() and source is not None and Path(source).is_file():
         there = f", of which {output} has {done:,}" if done else ""
         announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}{there}")
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from glob import glob
+from os.path import exists
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,7 +38,7 @@ def matching(pattern: str | Path) -> list[str]:
     """
     text = str(pattern)
     if not is_address(text):
-        return [text] if Path(text).exists() else sorted(glob(text)) or [text]
+        return [text] if exists(text) else sorted(glob(text)) or [text]
     if "*" not in text:
         return [text]
     return _ask(text, lambda system, path: sorted(map(system.unstrip_protocol, system.glob(path)))) or [text]
