@@ -287,6 +287,14 @@ def test_columns_are_given_together_and_exist(tmp_path):
     assert "source_column=x" in refusal(tmp_path, ALL["csv"], source_column="x", target_column=1)
 
 
+def test_a_first_line_that_may_be_a_header_is_told_where_columns_have_numbers(tmp_path, capsys):
+    """A header that names no language cannot be told from a pair."""
+    content = as_csv([("a note", "another note"), *PAIRS])
+    pairs = read(tmp_path, content, name="pairs.csv", source_column=1, target_column=2)
+    assert len(pairs) == len(PAIRS) + 1
+    assert "'a note,another note', is a pair" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("member", "word"),
     [("word/document.xml", "Word"), ("xl/workbook.xml", "CSV"), ("content.xml", "OpenDocument")],
@@ -351,6 +359,8 @@ def test_segments_without_a_root_are_read(tmp_path):
         "WEBVTTs",
         "00:01",
         "<doc>",
+        "<url> is down",
+        "<3 see <url>",
         "{braces}",
         "[1] a note",
         "msgid is a word",

@@ -42,7 +42,7 @@ MAGIC = {
 }  # fmt: skip
 ROOTS = {
     "tmx": "tmx", "xliff": "xliff", "dataset": "wmt", "srcset": "sgml", "refset": "sgml", "tstset": "sgml", "mteval": "sgml",
-    "html": "HTML", "url": "IWSLT", "talkid": "IWSLT", "keywords": "IWSLT", "chapter": "Europarl",
+    "html": "HTML", "chapter": "Europarl",
 }  # fmt: skip
 MEMBERS = {
     "word/document.xml": "Word", "xl/workbook.xml": "Excel", "ppt/presentation.xml": "PowerPoint",
@@ -50,7 +50,7 @@ MEMBERS = {
 }  # fmt: skip
 """Kinds by a file that only they have in their zip archive."""
 BEGINNINGS = {
-    r"<(doc\b[^>]*>\s*<)?(url|talkid|keywords|speaker)>": "IWSLT",
+    r"<(doc\b[^>]*>\s*<)?(url|talkid|keywords|speaker)>.*</\2>": "IWSLT",
     r"WEBVTT\b|(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> ": "subtitles",
     r"---\r?\n([\w-]+:.*\n)+---\r?\n": "front matter",
 }

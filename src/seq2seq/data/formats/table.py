@@ -44,6 +44,10 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         rows, numbers = rows[1:], numbers[1:]
     elif columns.named:
         source, target = columns.choose(path, [str(place) for place in range(1, len(rows[0]) + 1)])
+        say_once(
+            f"{path}: source is column {source + 1}, target column {target + 1}; the first line, {lines[0]!r:.80}, is a pair: "
+            "remove it, or give columns by name, where it holds their names"
+        )
     elif is_comma_separated(path, lines):
         raise InputError(
             f"{path}: the first line, {lines[0]!r:.80}, does not tell the languages: set data.source_column and "
