@@ -97,6 +97,29 @@ def test_kinds_of_parameters(app):
     assert {row["kind"] for row in found} == {"a", "b"}
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("x=interval(3,1)", "x=interval(3,1): "),
+        ("x=tag(log,interval(0,1))", "x=tag(log,interval(0,1)): "),
+        ("x=tag(log,range(1,9,2))", "x=tag(log,range(1,9,2)): "),
+        ("x=range(3,3)", "x=range(3,3): there is no number"),
+        ("hydra.sweeper.n_jobs=0", "hydra.sweeper.n_jobs=0"),
+        ("hydra.sweeper.n_trials=-1", "hydra.sweeper.n_trials=-1"),
+        ("hydra.sweeper.direction=up", "hydra.sweeper.direction=up"),
+    ],
+)
+def test_a_space_that_is_none_and_senseless_numbers_are_refused(given, said, app):
+    done = app(*SEARCH, given, check=1)
+    assert done.text.startswith(said)
+    assert "Traceback" not in done.text
+
+
+def test_a_range_that_descends_is_searched(app):
+    app(*SEARCH[:-2], "x=range(4,0,-1)", "hydra/sweeper/sampler=grid", "hydra.sweeper.n_trials=9", check=0)
+    assert sorted(row["x"] for row in rows(app.folder / "out" / "results.csv")) == ["1", "2", "3", "4"]
+
+
 def test_failed_trials_are_run_again_or_counted(app):
     fail = "then='1/0 if config.x > 1 else 0'"
     done = app(*SEARCH, fail, "hydra.sweeper.n_trials=3")

@@ -58,6 +58,18 @@ def test_the_line_of_a_job_that_starts_names_the_file_of_its_output(app):
     assert [Path(line.partition(": ")[2]).read_text() for line in lines] == ["1\n", "4\n"]
 
 
+@pytest.mark.parametrize("name", [r"a\b", r"end\\", "it's", r"it\'s", '"q"', "a=b,c {d} [e]"])
+def test_results_are_found_in_a_folder_of_any_name(name, app):
+    typed = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), name)
+    app("-m", "hydra/launcher=subprocess", f'hydra.sweep.dir="{typed}"', "x=1,4", check=0)
+    assert [row["result"] for row in rows(app.folder / name / "results.csv")] == ["1", "4"]
+
+
+def test_less_than_one_job_at_a_time_is_refused(app):
+    done = app("-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=-1", "x=1,4", check=1)
+    assert "hydra.launcher.n_jobs=-1" in done.text.splitlines()[0]
+
+
 @pytest.mark.parametrize(
     ("words", "head"), [([], "result"), (["+metric=loss"], "loss"), (["+metric=loss,x"], "result")]
 )

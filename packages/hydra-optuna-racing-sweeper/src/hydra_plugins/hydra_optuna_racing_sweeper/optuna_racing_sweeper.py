@@ -138,6 +138,15 @@ class OptunaRacingSweeper(Sweeper):
         settings = self.settings
         direction = settings.direction or "minimize"
         directions: list[Any] = [direction] if isinstance(direction, str) else list(direction)
+        for key, least in (("n_jobs", 1), ("n_trials", 0)):
+            if getattr(settings, key) < least:
+                raise CompactHydraException(
+                    f"hydra.sweeper.{key}={getattr(settings, key)}: write a number from {least} on"
+                )
+        if not set(directions) <= {"minimize", "maximize"}:
+            raise CompactHydraException(
+                f"hydra.sweeper.direction={settings.direction}: write minimize or maximize, or a list of them"
+            )
         keys, space, fixed = self.space(arguments)
         seeds = self.seeds(directions, space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
@@ -235,29 +244,41 @@ class OptunaRacingSweeper(Sweeper):
         return seeds
 
     def space(self, arguments: Sequence[str]) -> tuple[dict[str, str], dict[str, Any], list[str]]:
-        """Return the key to override and Optuna's distribution by name, and the overrides that all trials share."""
+        """Return the key to override and Optuna's distribution by name, and the overrides that all trials share.
+
+        Raises:
+            CompactHydraException: A range or an interval is none that Optuna knows.
+        """
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         def distribution(override: Override) -> Any:
             value: Any = override.value()
             numbers: list[Any]
             if isinstance(value, RangeSweep):
-                numbers, step = list(value.range()), value.step
+                numbers, step = sorted(value.range()), abs(value.step)  # it may descend
             elif isinstance(value, IntervalSweep):
                 numbers, step = [value.start, value.end], None
             else:
                 return CategoricalDistribution(list(override.sweep_string_iterator()))
+            if not numbers:
+                raise ValueError("there is no number in this range")
             log = "log" in value.tags
             if all(isinstance(each, int) for each in numbers):
                 return IntDistribution(numbers[0], numbers[-1], log=log, step=int(step or 1))
             return FloatDistribution(numbers[0], numbers[-1], log=log, step=step)
+
+        def checked(override: Override) -> Any:
+            try:
+                return distribution(override)
+            except ValueError as error:
+                raise CompactHydraException(f"{override.input_line}: {error}") from error
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
         lines = [f"{key}={value}" for key, value in (self.settings.params or {}).items() if value is not None]
         parsed = {each.key_or_group: each for each in parser.parse_overrides([*lines, *arguments])}
         sweeps = {key: each for key, each in parsed.items() if each.is_sweep_override()}
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
-        space = {key: distribution(each) for key, each in sweeps.items()}
+        space = {key: checked(each) for key, each in sweeps.items()}
         return keys, space, [str(each.input_line) for key, each in parsed.items() if key not in sweeps]
 
 

@@ -17,6 +17,7 @@ SIGTERM.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,7 +88,7 @@ class SubprocessLauncher(Launcher):
     """The launcher above."""
 
     def __init__(self, n_jobs: int | None = None, gpus: list[int] | None = None, wait: bool = True) -> None:
-        self.n_jobs, self.waits = n_jobs or 1, wait
+        self.n_jobs, self.waits = 1 if n_jobs is None else n_jobs, wait
         self.gpus: Queue[int | None] = Queue()  # those that no job has
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
@@ -106,9 +107,11 @@ class SubprocessLauncher(Launcher):
         """Keep what `launch` needs.
 
         Raises:
-            CompactHydraException: The sweep cannot run in the background.
+            CompactHydraException: Less than one job at a time, or a sweep that cannot run in the background.
         """
         self.context, self.config = hydra_context, config
+        if self.n_jobs < 1:
+            raise CompactHydraException(f"hydra.launcher.n_jobs={self.n_jobs}: write a number from 1 on")
         self.is_grid = config.hydra.sweeper._target_.endswith("BasicSweeper")
         if not self.waits:
             refuse_background(config, self.is_grid)
@@ -266,9 +269,8 @@ class SubprocessLauncher(Launcher):
             if source.schema == "file" and source.provider in ("main", "command-line"):
                 command += ["--config-path" if source.provider == "main" else "--config-dir", source.path]
         command += [each for each in hydra.overrides.hydra if not each.lstrip("+~").startswith(OF_SWEEP)]
-        quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
         recorder = f"+hydra.callbacks.job_return_file={{_target_:{__name__}.JobReturnFile}}"
-        return [*command, *overrides, f"hydra.run.dir='{quoted}'", recorder]
+        return [*command, *overrides, f"hydra.run.dir={quoted(str(folder))}", recorder]
 
     def run(self, job: JobReturn) -> None:
         """Run a job and note how it ended."""
@@ -347,6 +349,11 @@ class SubprocessLauncher(Launcher):
             if ends and not signaled:
                 process.send_signal(signal.SIGTERM)
                 signaled = True
+
+
+def quoted(text: str) -> str:
+    """Return a text in the quotes of Hydra's grammar, in which a backslash is doubled only before a quote."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
 
 
 def say(text: str) -> None:
