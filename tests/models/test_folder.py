@@ -1,5 +1,6 @@
 """Model folders hold what the model computes, or they are refused."""
 
+import json
 from functools import partial
 
 import pytest
@@ -98,6 +99,49 @@ def change(folder, kind):
         weights["source_embedding.weight"][4:] = 3e38
         weights["encoder.layers.0.weight_ih_l0"] *= 100
     save_file(weights, path)
+    forget_checksums(path.parent)
+
+
+def forget_checksums(folder):
+    """As who changes a folder on purpose."""
+    config = json.loads((folder / "config.json").read_text())
+    assert len(config.pop("sha256")) == 3
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "source.json", "target.json"])
+def test_a_file_of_a_folder_that_has_changed_is_refused(name, tmp_path):
+    """One flipped bit of a weight, or a letter of a token, is another model."""
+    folder = tmp_path / "model"
+    save_model_folder(folder, saved_model())
+    flip(folder / name, -5)
+    with pytest.raises(InputError, match=f"{name} has changed"):
+        load_model_folder(folder)
+    flip(folder / name, -5)
+    load_model_folder(folder)
+
+
+def test_a_folder_that_was_changed_on_purpose_and_one_of_an_earlier_version_are_read(tmp_path):
+    folder = tmp_path / "model"
+    save_model_folder(folder, saved_model())
+    weights = {name: 0 * tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_file(weights, folder / "model.safetensors")
+    forget_checksums(folder)
+    assert not any(map(torch.count_nonzero, load_model_folder(folder).model.parameters()))
+
+
+def test_checksums_of_files_elsewhere_are_refused(tmp_path):
+    save_model_folder(tmp_path / "model", saved_model())
+    path = tmp_path / "model" / "config.json"
+    path.write_text(path.read_text().replace('"source.json"', '"../source.json"'))
+    with pytest.raises(InputError, match="no file of the folder"):
+        load_model_folder(tmp_path / "model")
 
 
 @pytest.mark.parametrize(

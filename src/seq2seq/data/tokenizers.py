@@ -98,6 +98,14 @@ class Tokenizer(ABC):
         min_frequency: int = 1,
         vocab_size: int | None = None,
     ) -> None:
+        for name, value, kind in (
+            ("language", language, str),
+            ("lowercase", lowercase, bool),
+            ("truecase", truecase, bool),
+        ):
+            if not isinstance(value, kind):
+                expected = "a text" if kind is str else "true or false"
+                raise InputError(f"data.tokenizer.{name}={value!s:.40}: expected {expected}")
         self.language, self.lowercase = language, lowercase
         self.truecase = truecase and lowercase
         if vocab_size is not None and vocab_size <= len(SPECIALS):

@@ -1,13 +1,14 @@
 """A trained model as a folder that needs nothing else and runs no code when it is read.
 
-``config.json`` (the arguments of `build_model`, and how long translations may be), ``model.safetensors``
-(the weights), ``source.json`` and ``target.json`` (the tokenizers), ``*.model`` (SentencePiece).
+``config.json`` (the arguments of `build_model`, how long translations may be, and the checksums of the other files),
+``model.safetensors`` (the weights), ``source.json`` and ``target.json`` (the tokenizers), ``*.model`` (SentencePiece).
 
 Weights are in float32, in bfloat16, or in 8-bit integers, see `seq2seq.models.int8`. A model is float32 when it is loaded.
 
 A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -101,10 +102,12 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
     folder.mkdir(parents=True)
     save_proved(saved.source_tokenizer, folder, "source")
     save_proved(saved.target_tokenizer, folder, "target")
-    config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits)}
-    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     save_file(stored, folder / "model.safetensors")
     (folder / "model.safetensors").chmod(0o644)
+    checksums = {path.name: _checksum(path) for path in sorted(folder.iterdir()) if path.is_file()}
+    config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits),
+              "sha256": checksums}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
     require_near(f"{precision} weights", exact, model, "choose fp32")
@@ -148,10 +151,16 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """
     config_path = config_of(path)
     folder = config_path.parent
-    arguments, limits = _description(config_path)
+    arguments, limits, checksums = _description(config_path)
     for name in ("source.json", "target.json", "model.safetensors"):
         if not (folder / name).exists():
             raise InputError(f"{folder} has no {name}: copy the whole folder, or export the model again")
+    for name, checksum in checksums.items():
+        if (folder / name).is_file() and _checksum(folder / name) != checksum:
+            raise InputError(
+                f"{folder / name} has changed since it was written: copy it again; if you changed it, remove sha256 from "
+                "config.json"
+            )
     source, target = load_tokenizers(folder, trust_custom_code=trust_custom_code)
     for side, tokenizer in (("source", source), ("target", target)):
         size = arguments.get(f"{side}_vocab_size")
@@ -176,8 +185,16 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     return SavedModel(model, source, target, limits)
 
 
-def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:
-    """Return the arguments of `build_model` in a config.json, and the length limits.
+def _checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, dict[str, str]]:
+    """Return the arguments of `build_model` in a config.json, the length limits, and checksums of files.
+
+    Folders of earlier versions have no checksums.
 
     Raises:
         InputError: The file describes no model.
@@ -192,10 +209,13 @@ def _description(path: Path) -> tuple[dict[str, Any], LengthLimits]:
         arguments = without_unknown(build_model, config["model"], f"{path}")
         if unknown := arguments.keys() - STORED:
             raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
+        checksums = dict(config.get("sha256", {}))
+        if stray := [name for name in checksums if Path(name).name != name]:
+            raise InputError(f"sha256 names {stray[0]}, which is no file of the folder")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"damaged ({type(error).__name__}: {error})"
         raise InputError(f"{path} describes no model of this program: {reason:.200}") from error
-    return arguments, limits
+    return arguments, limits, checksums
 
 
 def _check_file(path: Path, model: Seq2Seq) -> None:
