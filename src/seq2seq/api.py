@@ -133,6 +133,10 @@ class Run:
 
         if sample and prefixes is not None:
             raise InputError("sampling takes no prefixes: leave out one of them")
+        if not sample and (temperature != 1 or top_k is not None):
+            raise InputError(
+                "temperature and top-k are of sampling: give --sample (sample=True), or leave them out"
+            )
         search = search_from_options(
             beam_size=1 if sample else beam_size,
             num_best=n_best,

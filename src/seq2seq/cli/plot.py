@@ -41,6 +41,8 @@ def plot(
     """
     if (not sentences) == (steps is None):
         raise InputError("give a sentence, or --steps NAME for a .gif of a training")
+    if steps is not None and (target is not None or effect):
+        raise InputError("--target and --effect are of a sentence: --steps draws what was recorded")
     wanted = {".gif"} if steps else {".png", ".pdf", ".svg"}
     if output.suffix.lower() not in wanted:
         raise InputError(f"-o {output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")

@@ -80,5 +80,8 @@ LengthPenalty = Literal["none", "average", "gnmt"]
 PENALTIES: tuple[str, ...] = get_args(LengthPenalty)
 """Their names."""
 
+MAX_BEAM = 100_000
+"""Maximum size of a beam."""
+
 AlignmentMethod = Literal["agreement", "argmax", "threshold", "intersection", "union"]
 """How links are made of attention."""

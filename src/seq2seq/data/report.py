@@ -31,7 +31,7 @@ LETTERS = {
 FOLD, SHORT = 3, 8
 """An outlier's length ratio differs by this factor; its longer side has at least this many tokens."""
 
-EXAMPLES, MOST_COMMON, WIDTH = 3, 8, 60
+EXAMPLES, MOST_COMMON, WIDTH, LONGEST = 3, 8, 60, 40
 """Numbers shown: pairs or batches, tokens or characters of each kind, characters of a sentence."""
 
 
@@ -148,7 +148,7 @@ def listed(counts: Counter[str]) -> str:
 def _named(token: str) -> str:
     """Return a token as it is; a character that cannot be seen, by its number and name."""
     if token.isprintable() and not token.isspace():
-        return token
+        return token if len(token) <= LONGEST else f"{token[:LONGEST]}…"
     return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in token)
 
 

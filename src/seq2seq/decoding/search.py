@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.common.options import PENALTIES
+from seq2seq.common.options import MAX_BEAM, PENALTIES
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import decode_stepwise, greedy_search
@@ -436,6 +436,8 @@ class Search:
 
     def __post_init__(self) -> None:
         self.limits(LengthLimits(max_ratio=1e6))
+        if self.beam_size > MAX_BEAM:
+            raise InputError(f"beam size {self.beam_size}: give {MAX_BEAM:,} at most")
         if not 1 <= self.num_best <= self.beam_size:
             if self.beam_size < 1:
                 raise InputError(f"beam size {self.beam_size}: give 1 (greedy search) or more")

@@ -128,7 +128,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
             if folder.name == ".hydra":
                 continue
             try:
-                metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+                metrics = dict(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
                 config = flat(OmegaConf.to_container(OmegaConf.load(file)))
             except FileNotFoundError:
                 left_out.append(f"{folder} is not finished")

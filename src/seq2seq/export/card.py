@@ -75,6 +75,19 @@ Of the weights in this folder, on the {num_sentences:,} pairs of the {split} spl
 """
 
 
+def _read(path: Path, *needed: str) -> dict[str, Any]:
+    """Return what a file of a finished run holds, which has some keys."""
+    load = json.loads if path.suffix == ".json" else yaml.safe_load
+    try:
+        found = dict(load(path.read_text(encoding="utf-8")))
+        if missing := [key for key in needed if key not in found]:
+            raise ValueError(f"it has no {missing[0]}")
+    except (OSError, ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is damaged ({reason:.100}): train again") from error
+    return found
+
+
 def save_pretrained(
     run: str | Path,
     folder: str | Path,
@@ -117,9 +130,9 @@ def save_pretrained(
         raise InputError(
             f"{folder} holds {min(others)}, which is no file of a model folder: give a new folder"
         )
-    metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
-    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    config = _read(run / "config.yaml", "data", "model", "decoding")
     split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
+    metrics = _read(run / "metrics.json", "epochs", "steps", "parameters", split)
     pairs = pairs_of_run(run, split)
     save_model_folder(
         folder, load_model_folder(run, trust_custom_code=trust_custom_code), precision=precision

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.common.arguments import flat
 from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
-from seq2seq.common.options import PENALTIES
+from seq2seq.common.options import MAX_BEAM, PENALTIES
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, PLACES, Settings, objects
@@ -22,20 +22,22 @@ NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer
 
 RANGES: dict[str, tuple[type, float, float, str]] = {
     r"seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
-    r"threads|decoding\.beam_size": (int, 1, inf, "a whole number above 0"),
+    r"threads": (int, 1, 1024, "a whole number from 1 to 1,024"),
+    r"decoding\.beam_size": (int, 1, MAX_BEAM, f"a whole number from 1 to {MAX_BEAM:,}"),
     r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),
     r"decoding\.max_ratio": (float, 0, 1e6, "a number from 0 to a million"),
     r"data\.(batch_size|max_tokens|max_length|max_examples|train_pairs|fit_pairs|num_processes|(target_)?tokenizer\.min_frequency)": (int, 1, inf, "a whole number above 0"),
-    r"data\.(validation_pairs|test_pairs)": (int, 0, inf, "a whole number from 0"),
+    r"data\.validation_pairs": (int, 1, inf, "a whole number above 0; trainer.limit_val_batches=0 trains without a validation"),
+    r"data\.test_pairs|scheduler\.warmup_steps|(scheduler|callbacks\..*)\.patience|callbacks\.(attention|samples)\.(sentences|heatmaps|formed_by)": (int, 0, inf, "a whole number from 0"),
     r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (int, 1, 2**24, "a whole number from 1 to 16,777,216"),
     r"model\..*\.(num_layers|heads)": (int, 1, 256, "a whole number from 1 to 256"),
     r"model\.(.*\.)?(embedding_|output_)?dropout": (float, 0, 1 - 1e-9, "a probability from 0 to below 1"),
     r"trainer\.(max_epochs|max_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
-    r"trainer\.accumulate_grad_batches|callbacks\.attention\.every_n_steps": (int, 1, inf, "a whole number above 0"),
+    r"trainer\.(accumulate_grad_batches|check_val_every_n_epoch)|callbacks\.(attention\.every_n_steps|periodic\.every_n_train_steps)": (int, 1, inf, "a whole number above 0"),
     r"trainer\.gradient_clip_val": (float, 0, inf, "a number from 0"),
     r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
     r"module\.(rdrop_alpha|guided_alignment_weight)": (float, 0, inf, "a number from 0"),
-    r"ema_decay|scheduler\.(min_lr_ratio|factor)": (float, 0, 1, "a share from 0 to 1"),
+    r"ema_decay|callbacks\.averaging\.multi_avg_fn\.decay|scheduler\.(min_lr_ratio|factor)": (float, 0, 1, "a share from 0 to 1"),
     r"optimizer\.lr": (float, ulp(0.0), inf, "a number above 0, as 0 trains nothing"),
     r"optimizer\.weight_decay": (float, 0, inf, "a number from 0"),
 }  # fmt: skip
@@ -69,10 +71,13 @@ def check_early(settings: Settings) -> None:
         _require(config, key)
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
+    if not isinstance(own_metrics := values["module"].get("metrics") or {}, dict):
+        raise InputError(f"module.metrics={own_metrics}: expected names of scores, each with a _target_")
     _check_choices(settings)
+    _check_factories(values)
     _check_values(values)
     _check_length(config)
-    _check_metric(str(config.metric), values["module"].get("metrics") or {})
+    _check_metric(str(config.metric), own_metrics)
     if not isinstance(config.overwrite, bool):
         raise InputError(f"overwrite={config.overwrite}: expected true or false")
     kind = values["trainer"].get("accelerator")
@@ -130,13 +135,14 @@ def _check_choices(settings: Settings) -> None:
             raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
 
 
-def _check_values(values: Mapping[Any, Any]) -> None:
-    """Compare with `RANGES` and `CHOICES`; null is left to what decides in its place."""
-    given: dict[str, Any] = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
-    given |= flat(values["decoding"], "decoding")
-    for place, node in objects(values):
-        if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
-            given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
+def _check_factories(values: Mapping[Any, Any]) -> None:
+    """Refuse parts that could not be built with what follows from the text."""
+    for side in ("tokenizer", "target_tokenizer"):
+        node = values["data"].get(side)
+        if isinstance(node, dict) and "_target_" in node and "_partial_" not in node:
+            raise InputError(
+                f"data.{side} has no _partial_: a run builds it with a language: give +data.{side}._partial_=true"
+            )
     for key, value in flat(values).items():
         if value is None and key.endswith("tokenizer.min_frequency"):
             raise InputError(f"{key}=null: 1 keeps every word")
@@ -144,6 +150,15 @@ def _check_values(values: Mapping[Any, Any]) -> None:
             raise InputError(
                 f"{key}=false: a run builds it with sizes that follow from the text: leave this key out"
             )
+
+
+def _check_values(values: Mapping[Any, Any]) -> None:
+    """Compare with `RANGES` and `CHOICES`; null is left to what decides in its place."""
+    given: dict[str, Any] = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
+    given |= flat(values["decoding"], "decoding")
+    for place, node in objects(values):
+        if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
+            given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
     for key, value in given.items():
         if isinstance(value, int) and abs(value) > MOST:
             raise InputError(f"{key}={value}: expected at most {MOST:,}")

@@ -186,10 +186,19 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
     for kind, say in messages:
         if isinstance(error, kind):
             return say(error)
+    if isinstance(error, TypeError) and (lists := _list_of_choices(error, given)):
+        return f"{lists}: expected names of choices"
     if type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error):
         advice = "lower data.batch_size, data.max_tokens or the sizes of the model"
         return single_line(f"there is not enough memory: {advice} ({error!s:.200})")
     return None
+
+
+def _list_of_choices(error: TypeError, given: Sequence[str]) -> str | None:
+    """Return the override that has a list where Hydra composes a choice."""
+    frames = traceback.extract_tb(error.__traceback__)
+    within = any(frame.filename.endswith("defaults_list.py") for frame in frames[-1:])
+    return next((each for each in given if within and re.fullmatch(r"[\w/]+=\[.*", each)), None)
 
 
 def _instantiation(error: InstantiationException) -> str | None:
@@ -305,7 +314,9 @@ def _operating_system(error: OSError) -> str | None:
     name = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         return f"{name}{error.strerror}: free some space, or write elsewhere"
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | PermissionError):
+    if isinstance(
+        error, FileNotFoundError | FileExistsError | NotADirectoryError | IsADirectoryError | PermissionError
+    ):
         return f"{name}{error.strerror}" if name else None
     return None
 

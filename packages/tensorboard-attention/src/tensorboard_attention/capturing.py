@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (its usual name)
+from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import TorchFunctionMode
 
 from tensorboard_attention.record import MAX_MAPS, MAX_TOKENS, MAX_WEIGHTS
@@ -86,9 +87,12 @@ class Captured:
             key = ("cross" if layer.is_cross else "self", *words)
             groups.setdefault((*key, str(tuple(layer.weights.shape))), []).append(layer)
         kinds: dict[str, list[Layer]] = {}
+        owners: dict[str, list[str]] = {}
         for (role, *words, shape), layers in groups.items():
             rivals = [others for own, *others, _ in groups if own == role]
             name = f"{_distinguishing(words, rivals)} {role}-attention".strip()
+            if owners.setdefault(name, words) != words:
+                name = f"{'.'.join(words)} {role}-attention"
             kinds[name if name not in kinds else f"{name} {shape}"] = layers
         return kinds
 
@@ -263,7 +267,7 @@ class _Watcher(TorchFunctionMode):
     ) -> None:
         super().__init__()
         self.named, self.num_sentences, self.are_read = named, num_sentences, are_read
-        self.calls: dict[str, _Calls] = {}
+        self.calls: dict[tuple[str, bool], _Calls] = {}
         self.ids: dict[str, list[Tensor]] = {}  # of the sides
         self.problems: dict[str, None] = {}
         self.silent: dict[str, str] = {}  # modules named attention without any: path, class
@@ -293,7 +297,7 @@ class _Watcher(TorchFunctionMode):
         def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             arguments = _bound(signature, args, kwargs)
             self.running.append(_Running(path, module, arguments, self.num_found))
-            self.num_runs += not path
+            self.num_runs += not path and all(each.path for each in self.running[:-1])
             self._note_ids(path, arguments)
 
         def after(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
@@ -311,6 +315,9 @@ class _Watcher(TorchFunctionMode):
     def _note_ids(self, path: str, arguments: Mapping[str, Any]) -> None:
         ids = arguments.get("input_ids")
         if isinstance(ids, Tensor) and ids.dim() == 2:
+            outer = (each.arguments.get("input_ids") for each in self.running[:-1])
+            if any(isinstance(each, Tensor) and _identity(each) == _identity(ids) for each in outer):
+                return  # the module around hands them on
             self.ids.setdefault(_side_of(path) or "source", []).append(ids)
             if self.are_read and self.num_sentences is None:
                 self.num_sentences = len(ids)
@@ -384,11 +391,13 @@ class _Watcher(TorchFunctionMode):
         except ValueError as error:
             self.problems[f"{self._path()} is not captured: {error}"] = None
             return
-        calls = self.calls.setdefault(outwards[0].path, _Calls(are_rows=is_named or is_row))
+        is_cross = _attends_elsewhere(_of_attention(outwards), weights.shape)
+        calls = self.calls.setdefault(
+            (outwards[0].path, is_cross is False), _Calls(are_rows=is_named or is_row)
+        )
         number = torch.promote_types(weights.dtype, torch.float32)
         calls.weights.append(weights.to(number, copy=not is_own))
         calls.runs.append(self.num_runs)
-        is_cross = _attends_elsewhere(_of_attention(outwards), weights.shape)
         calls.is_cross, calls.in_doubt = (
             calls.is_cross or is_cross is True,
             calls.in_doubt or is_cross is None,
@@ -397,7 +406,7 @@ class _Watcher(TorchFunctionMode):
     def finish(self, captured: Captured, model: nn.Module) -> None:
         """Add layers and problems."""
         times_shared = {len(calls.weights) for calls in self.calls.values() if calls.are_of_one_token()}
-        for path, calls in self.calls.items():
+        for (path, _), calls in self.calls.items():
             try:
                 layers = _layers(calls, times_shared, self.num_runs, self.num_sentences)
                 captured.layers += [Layer(path, weights, calls.is_cross) for weights in layers]
@@ -412,7 +421,7 @@ class _Watcher(TorchFunctionMode):
         silent = {
             path: name
             for path, name in self.silent.items()
-            if not any(path.startswith(f"{done}." if done else "") for done in self.calls)
+            if not any(path.startswith(f"{done}.") if done else done in self.named for done, _ in self.calls)
         }
         used = getattr(getattr(model, "config", None), "_attn_implementation", None)
         hint = (
@@ -455,6 +464,11 @@ def _of_scaled_dot_product(
     """
     if query.is_nested:
         raise ValueError("its tensors are nested")
+    if isinstance(attn_mask, CausalBias):  # whose own values mean nothing
+        longer = attn_mask.seq_len_kv - attn_mask.seq_len_q
+        diagonal = longer if attn_mask.variant == CausalVariant.LOWER_RIGHT else 0
+        every = torch.ones(attn_mask.seq_len_q, attn_mask.seq_len_kv, dtype=torch.bool, device=query.device)
+        attn_mask = every.tril(diagonal)
     number = torch.promote_types(query.dtype, torch.float32)
     query, key = query.to(number), key.to(number)
     if enable_gqa:  # several heads share one of keys
@@ -466,7 +480,8 @@ def _of_scaled_dot_product(
     if attn_mask is not None:
         is_kept = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, -torch.inf) if is_kept else scores + attn_mask.to(number)
-    return _safe_softmax(scores)
+    weights = _safe_softmax(scores)
+    return weights[None, None] if weights.dim() == 2 else weights  # of one sentence and head
 
 
 def _safe_softmax(scores: Tensor) -> Tensor:
@@ -528,6 +543,14 @@ def _is_distribution(tensor: Tensor) -> bool:
     return bool((tensor >= 0).all() and ((sums - 1).abs() < 0.02).all())
 
 
+def _is_of_one_sentence(weights: Tensor, outwards: Sequence[_Running]) -> bool:
+    """Return whether weights (T, S) are of one sentence without a batch: of arguments (T, size) and (S, size), and no larger ones."""
+    arguments = [each for module in outwards for each in module.arguments.values()]
+    given = [each for each in arguments if isinstance(each, Tensor) and each.is_floating_point()]
+    lengths = {len(each) for each in given if each.dim() == 2}
+    return all(each.dim() <= 2 for each in given) and {*weights.shape} <= lengths
+
+
 def _with_heads(
     weights: Tensor, outwards: Sequence[_Running], num_sentences: int | None, *, is_named: bool
 ) -> Tensor:
@@ -548,7 +571,8 @@ def _with_heads(
     if weights.dim() == 4:
         return weights
     if weights.dim() == 2:
-        return weights[:, None, None]
+        is_one = not is_named and num_sentences in (None, 1) and _is_of_one_sentence(weights, outwards)
+        return weights[None, None] if is_one else weights[:, None, None]
     if weights.dim() != 3:
         raise ValueError(f"weights of shape {tuple(weights.shape)} are not (B, heads, T, S)")
     sizes = [_batch_sizes(each.arguments, weights.shape) for each in outwards]
@@ -682,10 +706,12 @@ def _layers(calls: _Calls, times_shared: set[int], num_runs: int, num_sentences:
     is_once = num_runs < 2 or max(Counter(calls.runs).values()) == 1
     is_repeated = num_runs > 1 and calls.are_of_one_token()
     # one target token after the other; the first call is left out, as it may have read a prompt
-    if set(rows[1:]) == {1} and is_once and not is_repeated:
+    columns = [each.size(3) for each in weights]
+    is_grown = all(less <= more <= less + 1 for less, more in itertools.pairwise(columns))
+    if set(rows[1:]) == {1} and is_grown and is_once and not is_repeated:
         most = max(each.size(3) for each in weights)
         return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in weights], dim=2)]
-    if all(more > less for less, more in itertools.pairwise(rows)):  # all tokens so far, each time
+    if all(more == less + 1 for less, more in itertools.pairwise(rows)):  # all tokens so far, each time
         return [weights[-1]]
     if num_runs > 1:
         if is_once and all(torch.equal(each, weights[0]) for each in weights):
@@ -773,7 +799,10 @@ def _has_another(given: Mapping[str, Tensor], shape: Sequence[int]) -> bool | No
 
 def _side_of(path: str) -> str | None:
     """Return which side a module reads, as its path says; None if it does not."""
-    for part in path.lower().split("."):
+    parts = [
+        part for part in path.lower().split(".") if not ("enc" in part and "dec" in part)
+    ]  # encoder_decoder
+    for part in parts:
         for start, side in (("enc", "source"), ("dec", "target")):
             if part.startswith(start):
                 return side
@@ -873,7 +902,7 @@ def _labels(
     if side is None:
         return None, None
     lists = fitting(side, num_columns)
-    return (lists if num_rows == num_columns else fitting(side, num_rows)), lists
+    return (lists if num_rows == num_columns else None), lists  # other rows are of something else
 
 
 def _cut(

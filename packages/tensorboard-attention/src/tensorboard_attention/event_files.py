@@ -43,9 +43,11 @@ def read_log_folder(folder: Path, *, name: str | None = None) -> Json:
             view["problems"].append(f"{num_left} of {len(view['steps'])} steps are left out of this page")
         all_views.append(view | {"steps": kept})
         left = max(0, left - len(json.dumps(all_views[-1])))
-    for described in (*index["runs"], *all_views):
-        if described["run"] == ".":
-            described["run"] = name or folder.resolve().name
+    shown = name or folder.resolve().name
+    if shown not in {described["run"] for described in index["runs"]}:
+        for described in (*index["runs"], *all_views):
+            if described["run"] == ".":
+                described["run"] = shown
     return {"index": index, "views": all_views}
 
 

@@ -65,6 +65,7 @@ class AttentionCapture(Callback):
         writer = self._writer(trainer)
         part = pl_module.get_submodule(self.model)
         probe = pl_module.transfer_batch_to_device(self.probe, pl_module.device, 0)
+        probe = trainer.precision_plugin.convert_input(probe)
         with trainer.precision_plugin.forward_context(), capture(part, writer, self._last, **self.options):
             if callable(self.probe):
                 self.probe(part)

@@ -262,11 +262,15 @@ def cross_attention(attentions: Any, sequence: int = 0, beam_indices: Any = None
 
 def _write(writer: Any, summary: Summary, step: int) -> None:
     """Write a summary with a writer of any kind; a log folder has one event file for each process."""
+    if isinstance(writer, str) and "://" in writer:
+        raise ValueError(f"{writer} is no folder of this machine: give a SummaryWriter")
     if isinstance(writer, str | Path):
         with _writing:
             _append(Path(writer).resolve(), Event(step=step, summary=summary, wall_time=time.time()))
         return
     writer = getattr(writer, "experiment", writer)
+    if callable(getattr(writer, "file_writer", None)):  # of a logger in a process that does not write
+        return
     if not hasattr(writer, "file_writer"):
         raise TypeError(
             f"writer must be a SummaryWriter, a TensorBoardLogger or the path of a log folder, got {writer!r}"
