@@ -12,7 +12,7 @@ from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.data.text import SentencePair, pairs_of_run, read_parallel
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import composed, settings_of
+from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json
 from seq2seq.run.messages import message_of
@@ -288,9 +288,14 @@ class Run:
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""
+        from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs
         from tensorboard_attention import show
 
+        if not clean(sentence):
+            raise InputError("the sentence is blank: give a sentence")
+        if target is not None and not clean(target):
+            raise InputError("the target is blank: give a translation of the sentence, or leave it out")
         if target is None:
             (found,) = self.translate([sentence], beam_size=beam_size)
         else:
@@ -457,4 +462,4 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
     (folder / digest).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / digest / name).write_text(text, encoding="utf-8")
-    return ["data=parallel", *(f"data.{name}={folder / digest / name}" for name in texts)]
+    return ["data=parallel", *(f"data.{name}={as_value(str(folder / digest / name))}" for name in texts)]

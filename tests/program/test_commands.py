@@ -70,6 +70,36 @@ def test_words_that_look_like_one_sentence_are_warned_of(
     assert ("quotation marks" in done.text) == is_warned
 
 
+def test_a_file_that_is_read_as_standard_input_is_not_overwritten(wordy_run, tmp_path, program):
+    (tmp_path / "in.txt").write_text("I see it.\n")
+    done = program(
+        wordy_run, "-o", "in.txt", stdin=tmp_path / "in.txt", command="translate", cwd=tmp_path, check=2
+    )
+    assert "in.txt is the source, too" in done.text
+    assert (tmp_path / "in.txt").read_text() == "I see it.\n"
+    program(wordy_run, "-o", "out.txt", stdin=tmp_path / "in.txt", command="translate", cwd=tmp_path, check=0)
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 1
+
+
+def test_a_blank_sentence_has_no_attention(wordy_run):
+    run = seq2seq.load(wordy_run)
+    for blank in ((" ",), ("I see it.", " ")):
+        with pytest.raises(InputError, match="is blank"):
+            run.attention(*blank)
+
+
+@pytest.mark.parametrize("name", ["in, two (x)=1", r"it's \ here"])
+def test_python_trains_on_lists_in_a_folder_of_any_name(name, tmp_path):
+    lines = ["a b c", "b c d", "c d e", "d e f"] * 4
+    place = "'" + str(tmp_path / name).replace("'", r"\'") + "'"
+    languages = ["data.source_language=en", "data.target_language=fr"]
+    options = [each for each in TINY if not each.startswith("data.max_examples")]
+    run = seq2seq.train(
+        *options, f"paths.runs_dir={place}", *languages, source=lines, target=lines, validation=(lines, lines)
+    )
+    assert run.folder.is_relative_to(tmp_path / name)
+
+
 def test_a_terminal_shows_log_probability_unknown_words_and_attention(wordy_run, tmp_path, program):
     (tmp_path / "typed").write_text("I see the xylophone.\n\n")
 

@@ -3,7 +3,8 @@ import pytest
 from matplotlib import font_manager
 
 from seq2seq.visualization import fonts
-from seq2seq.visualization.heatmap import save_heatmap
+from seq2seq.visualization.comparison import draw_comparison
+from seq2seq.visualization.heatmap import AttentionFigure, save_heatmap
 
 PANEL = "", np.full((2, 2), 0.5), ["自行车", "<eos>"], ["हिन्दी", "$5"]
 
@@ -26,6 +27,18 @@ def test_characters_of_no_font_are_named_in_a_line_and_warned_of_by_no_glyph(
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2  # one for each label that has new ones
     assert "自行车" in lines[0]
+
+
+@pytest.mark.parametrize("title", ["a$x^$b", "costs $5 and $6 more", "$"])
+def test_dollars_in_a_title_are_no_formula(title, tmp_path):
+    figure = AttentionFigure()
+    figure.draw([[1.0]], ["a"], ["b"], title=title)
+    figure.pixels()
+    assert figure.axes.title.get_text().replace("\\$", "$").startswith(title)
+    save_heatmap(tmp_path / "a.png", [(title, [[1.0]], ["a"], ["b"])])
+    rows = [{"setting": f"{title} {place}", "runs": 1, "scores": [place], "mean": place} for place in (1, 2)]
+    rows[1] |= {"difference": 1.0, "low": 0.5, "high": 1.5}
+    draw_comparison(rows, "test/bleu", tmp_path / "b.png")
 
 
 def test_installed_fonts_draw_what_they_have(tmp_path, nothing_known, capsys):

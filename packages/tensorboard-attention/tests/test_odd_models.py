@@ -68,17 +68,23 @@ def assert_layers(found, *expected):
         np.testing.assert_allclose(weights, wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 5), (5, 3)])
-@pytest.mark.parametrize(("bias", "shift"), [(causal_upper_left, False), (causal_lower_right, True)])
-def test_causal_masks_that_torch_keeps_as_objects(bias, shift, rows, columns):
+@pytest.mark.parametrize(
+    ("bias", "rows", "columns", "shift"),
+    [
+        (causal_upper_left, 4, 4, 0),
+        (causal_upper_left, 3, 5, 0),
+        (causal_upper_left, 5, 3, 0),
+        (causal_lower_right, 4, 4, 0),
+        (causal_lower_right, 3, 5, 2),
+    ],
+)
+def test_causal_masks_that_torch_keeps_as_objects(bias, rows, columns, shift):
     class Model(nn.Module):
         def forward(self, query, key):
             return F.scaled_dot_product_attention(query, key, key, attn_mask=bias(rows, columns))
 
-    if rows > columns and shift:
-        pytest.skip("rows without a column that is not masked")
     query, key = torch.randn(1, 2, rows, 4), torch.randn(1, 2, columns, 4)
-    is_kept = np.tril(np.ones((rows, columns), dtype=bool), columns - rows if shift else 0)
+    is_kept = np.tril(np.ones((rows, columns), dtype=bool), shift)
     assert_layers(captured(Model(), query, key)[0], by_hand(query, key, is_kept))
 
 
@@ -116,7 +122,7 @@ def test_one_module_reads_sentences_of_several_lengths(lengths):
     assert_layers(found, *(by_hand(split(each), split(each)) for each in sentences))
 
 
-class BySoftmax(nn.Module):
+class SoftmaxAttention(nn.Module):
     def forward(self, x, memory):
         return torch.softmax(x @ memory.T / D**0.5, -1) @ memory
 
@@ -126,11 +132,47 @@ class ByTorch(nn.Module):
         return F.scaled_dot_product_attention(x, memory, memory)
 
 
-@pytest.mark.parametrize("model", [BySoftmax(), ByTorch()])
+@pytest.mark.parametrize("model", [SoftmaxAttention(), ByTorch()])
 @pytest.mark.parametrize("length", [5, 7])
 def test_one_sentence_without_a_batch(model, length):
     x, memory = torch.randn(5, D), torch.randn(length, D)
     assert_layers(captured(model, x, memory)[0], by_hand(x, memory)[None, None])
+
+
+def test_weights_with_rows_before_heads_are_not_taken_for_others():
+    class Windows(nn.Module):
+        def forward(self, x):
+            heads = x.unflatten(-1, (2, 4))
+            scores = torch.einsum("bthd,bshd->bths", heads, heads)
+            return torch.einsum("bths,bshd->bthd", scores.softmax(-1), heads).flatten(2)
+
+    found, said = captured(Windows(), torch.randn(3, 6, D))
+    assert not found.layers
+    assert any("modules=" in line for line in said)
+
+
+@pytest.mark.parametrize("option", ["add_zero_attn", "add_bias_kv"])
+def test_a_causal_hint_masks_the_columns_that_torch_adds(option):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(D, 2, batch_first=True, **{option: True})
+
+        def forward(self, x):
+            mask = torch.ones(x.size(1), x.size(1), dtype=torch.bool).triu(1)
+            return self.attention(x, x, x, attn_mask=mask, is_causal=True, need_weights=False)[0]
+
+    model, x = Model(), torch.randn(2, 4, D)
+    parts = model.attention.in_proj_weight.chunk(3)
+    with torch.no_grad():
+        query, key, value = (split(x @ part.T) for part in parts)
+    weights = by_hand(query, key, np.tril(np.ones((4, 4), dtype=bool)))
+    expected = joined(torch.from_numpy(weights).float() @ value)
+    torch.testing.assert_close(model(x), model.attention.out_proj(expected), atol=1e-5, rtol=0)
+    found, _ = captured(model, x)
+    (layer,) = found.layers
+    np.testing.assert_allclose(layer.weights[..., :4].detach(), weights, atol=1e-6)
+    assert not layer.weights[..., 4:].any()
 
 
 def test_queries_that_are_no_tokens_have_no_labels(tmp_path):
@@ -179,7 +221,7 @@ class Inner(nn.Module):
 
 @pytest.mark.parametrize("ids", [[5], [5, 6, 7]])
 def test_ids_that_are_handed_on_are_read_once(ids, tmp_path):
-    found, said = captured(LanguageModel(), torch.tensor([ids]), writer=tmp_path, tokenizer=Tokenizer())
+    _, said = captured(LanguageModel(), torch.tensor([ids]), writer=tmp_path, tokenizer=Tokenizer())
     assert not said
     (record,) = records_of(tmp_path).values()
     assert [*record.source] == [f"w{each}" for each in ids]
@@ -276,13 +318,13 @@ def test_a_silent_module_is_told_below_a_root_that_attends_itself():
 
 def test_a_logger_of_a_process_that_does_not_write_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(rank_zero_only, "rank", 1)
-    add_attention(TensorBoardLogger(tmp_path), "a", 0, np.ones((1, 1)), ["a"], ["b"])
+    add_attention(TensorBoardLogger(tmp_path), "a", np.ones((1, 1)), ["a"], ["b"], 0)
     assert not [*tmp_path.rglob("*tfevents*")]
 
 
 def test_an_address_is_no_folder():
     with pytest.raises(ValueError, match="gs://bucket/run"):
-        add_attention("gs://bucket/run", "a", 0, np.ones((1, 1)), ["a"], ["b"])
+        add_attention("gs://bucket/run", "a", np.ones((1, 1)), ["a"], ["b"], 0)
 
 
 @pytest.mark.parametrize("precision", ["32-true", "64-true", "bf16-true", "bf16-mixed"])
@@ -315,11 +357,29 @@ def test_a_probe_is_in_the_precision_of_the_training(precision, tmp_path):
         np.testing.assert_allclose(record.mean().sum(axis=-1), 1, atol=0.02)
 
 
+def test_a_damaged_record_is_told(tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        for step in range(9):
+            add_attention(writer, "a", np.array([[1.0, 0.0]]), ["b", "c"], ["a"], step)
+    (path,) = tmp_path.glob("*tfevents*")
+    content = path.read_bytes()
+    path.write_bytes(content[:-5])  # a writer that was killed
+    assert len(read_steps(tmp_path, "a/forced", most=9, most_bytes=1 << 20)) == 8
+    middle = len(content) // 2
+    path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    for read in (
+        lambda: read_steps(tmp_path, "a/forced", most=9, most_bytes=1 << 20),
+        lambda: read_log_folder(tmp_path),
+    ):
+        with pytest.warns(UserWarning, match=path.name):
+            read()
+
+
 def test_a_run_has_the_name_of_its_folder_unless_another_one_has_it(tmp_path):
     folder = tmp_path / "runs"
     for place, value in ((folder, 1), (folder / "runs", 0)):
         with SummaryWriter(str(place)) as writer:
-            add_attention(writer, "a", 0, np.array([[value, 1 - value]]), ["a"], ["b", "c"])
+            add_attention(writer, "a", np.array([[value, 1 - value]]), ["b", "c"], ["a"], 0)
     found = read_log_folder(folder)
     assert len({run["run"] for run in found["index"]["runs"]}) == 2
     assert len({view["run"] for view in found["views"]}) == 2

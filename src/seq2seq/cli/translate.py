@@ -1,5 +1,6 @@
 """The command that translates lines, sentences, or what is typed on a terminal."""
 
+import os
 import re
 import shutil
 import sys
@@ -56,7 +57,7 @@ def translate(
         raise InputError("--resume needs --output FILE and a line for each sentence")
     if sentences and source is not None:
         raise InputError(f"give sentences or --source {source}, not both")
-    if source is not None and output is not None and output.exists() and output.samefile(source):
+    if output is not None and output.is_file() and _is_read(output, source, sentences):
         raise InputError(f"{output} is the source, too: give another output")
     if output is None and sys.stdout is None:
         raise InputError("standard output is closed: give --output FILE")
@@ -99,6 +100,16 @@ def translate(
         )
     for line in warnings:
         print(line, file=sys.stderr)
+
+
+def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) -> bool:
+    """Return whether the output is the file that is read, by name or as standard input."""
+    if source is not None or sentences:
+        return source is not None and output.samefile(source)
+    try:
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), output.stat())
+    except (AttributeError, OSError, ValueError):  # there is none, or it is no file
+        return False
 
 
 def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:

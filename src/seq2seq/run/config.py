@@ -137,6 +137,13 @@ def _readable(text: str) -> str:
     return re.sub(r"[^\w.,=+-]+", "-", text)
 
 
+def as_value(text: str) -> str:
+    """Return a text as Hydra's grammar reads it: in quotes, where it needs them."""
+    if re.fullmatch(r"[\w/.:-]+", text):
+        return text
+    return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
+
+
 def folder_name(name: str, key: str = "name") -> str:
     """Return the name of a run's or an experiment's folder as it is.
 

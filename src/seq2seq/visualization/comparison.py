@@ -24,12 +24,13 @@ def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> 
             for axes in right if "difference" in row else ():
                 axes.plot([row["low"], row["high"]], [place, place], color=BLUE, linewidth=2)
                 axes.plot(row["difference"], place, "o", color=BLUE)
-        left.set_yticks(range(len(rows)), [row["setting"].replace("$", r"\$")[:60] for row in rows])
+        left.set_yticks(range(len(rows)), [row["setting"][:60].replace("$", r"\$") for row in rows])
         left.set_ylim(len(rows) - 0.4, -0.6)
         left.set_xlabel(f"{score}: each run, and the mean as a line")
         for axes in right:
             axes.locator_params(axis="x", nbins=5)
             axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
             best = next(row["setting"] for row in rows if "difference" not in row)
-            axes.set_xlabel(f"difference from {best[:30]} [{NAMES.get(name, name)}]")
+            shown = best[:30].replace("$", r"\$")
+            axes.set_xlabel(f"difference from {shown} [{NAMES.get(name, name)}]")
         figure.savefig(path)

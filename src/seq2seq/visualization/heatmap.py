@@ -98,7 +98,7 @@ def draw_matrix(
         axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
     named = "gray: it rises" if is_effect else f"colors to {most:.2g}" if most < 1 else ""
     if title or named:
-        text, families = shown(", ".join(filter(None, [title, named])))
+        text, families = shown(", ".join(filter(None, [title.replace("$", r"\$"), named])))
         axes.set_title(text, fontsize=8, family=families)
     return image
 

@@ -385,12 +385,13 @@ class _Watcher(TorchFunctionMode):
         """
         self.num_found += 1
         outwards = self._outwards() if self.running else [_Running("", nn.Identity(), {}, 0)]
-        is_named, is_row = self._is_named(), weights.dim() == 2
+        is_named, num_dimensions = self._is_named(), weights.dim()
         try:
             weights = _with_heads(weights.detach(), outwards, self.num_sentences, is_named=is_named)
         except ValueError as error:
             self.problems[f"{self._path()} is not captured: {error}"] = None
             return
+        is_row = num_dimensions == 2 and weights.size(2) == 1
         is_cross = _attends_elsewhere(_of_attention(outwards), weights.shape)
         calls = self.calls.setdefault(
             (outwards[0].path, is_cross is False), _Calls(are_rows=is_named or is_row)
@@ -497,8 +498,8 @@ def _of_multi_head(*args: Any, **kwargs: Any) -> Tensor:
     call.apply_defaults()
     given = call.arguments
     query, key = given["query"], given["key"]
-    if given["is_causal"] and given["key_padding_mask"] is None and not given["need_weights"]:
-        # then the mask is only a hint
+    is_hint = given["is_causal"] and given["key_padding_mask"] is None and not given["need_weights"]
+    if is_hint:  # the mask
         is_future = torch.ones(len(query), len(key), dtype=torch.bool, device=query.device).triu(1)
         given["attn_mask"] = is_future
     number = torch.promote_types(query.dtype, torch.float32)
@@ -508,6 +509,11 @@ def _of_multi_head(*args: Any, **kwargs: Any) -> Tensor:
     given |= {"training": False, "need_weights": True, "average_attn_weights": False, "is_causal": False}
     weights: Any = F.multi_head_attention_forward(*call.args, **call.kwargs)[1]  # for need_weights is set
     weights = weights if query.dim() == 3 else weights[None]
+    if is_hint and weights.size(-1) > len(
+        key
+    ):  # columns of add_bias_kv and add_zero_attn, which are masked then
+        weights = weights.tril()
+        weights = weights / weights.sum(dim=-1, keepdim=True)
     is_masked = weights.isnan().all(dim=-1, keepdim=True)  # nothing may be attended to: 0 / 0
     return weights if is_masked.all() else weights.masked_fill(is_masked, 0)
 
@@ -551,6 +557,22 @@ def _is_of_one_sentence(weights: Tensor, outwards: Sequence[_Running]) -> bool:
     return all(each.dim() <= 2 for each in given) and {*weights.shape} <= lengths
 
 
+def _refuse_rows_first(weights: Tensor, outwards: Sequence[_Running]) -> None:
+    """Refuse weights (B, T, heads, S), as of attention in windows: T is a size of what the modules are given, and heads is not.
+
+    Raises:
+        ValueError: It looks so.
+    """
+    given = (value for each in outwards for value in each.arguments.values())
+    sizes = {
+        size for each in given if isinstance(each, Tensor) and each.dim() == 3 for size in each.shape[:2]
+    }
+    if sizes and weights.size(1) in sizes and weights.size(2) not in sizes:
+        raise ValueError(
+            f"weights of shape {tuple(weights.shape)} look like (B, T, heads, S), not (B, heads, T, S): give modules="
+        )
+
+
 def _with_heads(
     weights: Tensor, outwards: Sequence[_Running], num_sentences: int | None, *, is_named: bool
 ) -> Tensor:
@@ -569,6 +591,8 @@ def _with_heads(
         ValueError: Their first dimension cannot be told.
     """
     if weights.dim() == 4:
+        if not is_named:
+            _refuse_rows_first(weights, outwards)
         return weights
     if weights.dim() == 2:
         is_one = not is_named and num_sentences in (None, 1) and _is_of_one_sentence(weights, outwards)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,20 +71,37 @@ def read_steps(folder: Path, tag: str, *, most: int, most_bytes: int) -> dict[in
     return dict(sorted(chosen.items()))
 
 
+class _Damaged(logging.Handler):
+    """What TensorBoard says of damaged records; of one that is not whole, as of a run that is written, it says otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message of a wrong checksum."""
+        if "crc32 check" in (message := record.getMessage()):
+            self.messages.append(message)
+
+
 def _provider(folder: Path) -> MultiplexerDataProvider:
     if pipe := next((path for path in folder.rglob("*tfevents*") if path.is_fifo()), None):
         raise ValueError(f"{pipe} is a pipe, which would be waited for: remove it")
     multiplexer = EventMultiplexer(tensor_size_guidance={PLUGIN_NAME: 0})
-    logger = logging.getLogger("tensorboard")
-    level = logger.level
+    logger, damaged = logging.getLogger("tensorboard"), _Damaged()
+    level, passes_on, handlers = logger.level, logger.propagate, [*logger.handlers]
     try:
-        logger.setLevel(logging.ERROR)
+        logger.setLevel(logging.DEBUG)
+        logger.propagate, logger.handlers = False, [damaged]
         multiplexer.AddRunsFromDirectory(str(folder))
         multiplexer.Reload()
     except Exception as error:  # of protobuf
         raise ValueError(f"{folder} holds a damaged event file: move it elsewhere ({error})") from error
     finally:
         logger.setLevel(level)
+        logger.propagate, logger.handlers = passes_on, handlers
+    for message in damaged.messages:
+        warnings.warn(f"damaged, what follows in this file is left out: {message}", stacklevel=3)
     return MultiplexerDataProvider(multiplexer, str(folder))
 
 
