@@ -103,6 +103,19 @@ def test_one_module_that_attends_to_itself_and_to_a_memory(rows, columns):
     assert [layer.is_cross for layer in found.layers] == [False, True]
 
 
+def test_positions_that_are_added_to_queries_and_keys_apart():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(D, 2, batch_first=True)
+
+        def forward(self, x, positions):
+            return self.attention(x + positions, x + positions, x)[0]
+
+    found, _ = captured(Model(), torch.randn(2, 4, D), torch.randn(4, D))
+    assert [layer.is_cross for layer in found.layers] == [False]
+
+
 @pytest.mark.parametrize("lengths", [(4, 7), (7, 4), (5, 1), (2, 4, 8)])
 def test_one_module_reads_sentences_of_several_lengths(lengths):
     class Siamese(nn.Module):

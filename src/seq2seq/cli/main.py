@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser_of(given[0], function).parse(given[1:])
         from seq2seq.run.messages import exit_on_error
 
+        warnings.formatwarning = lambda message, *_, **__: (
+            f"WARNING: {message}\n"
+        )  # without a line of the code
         with exit_on_error():
             function(**options)
         return 0

@@ -783,12 +783,18 @@ def _attends_elsewhere(outwards: Sequence[Mapping[str, Any]], shape: Sequence[in
         }
         pair = next((pair for pair in PAIRS if given.keys() >= {*pair}), None)
         if pair:
-            found = _identity(given[pair[0]]) != _identity(given[pair[1]])
+            found = not _are_same(given[pair[0]], given[pair[1]])
         elif given:
             found = _has_another(given, shape)
         if given and not (pair and found and shape[2] == shape[3]):
             return found
     return found
+
+
+def _are_same(first: Tensor, second: Tensor) -> bool:
+    """Return whether two tensors are one sequence: the same values, which may have been computed twice, as by ``x + positions``."""
+    is_known = first.device.type != "meta" and first.shape == second.shape and first.dtype == second.dtype
+    return _identity(first) == _identity(second) or (is_known and torch.equal(first, second))
 
 
 def _identity(tensor: Tensor) -> Hashable:

@@ -76,12 +76,12 @@ class _Damaged(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.messages: list[str] = []
+        self.files: dict[str, None] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the message of a wrong checksum."""
-        if "crc32 check" in (message := record.getMessage()):
-            self.messages.append(message)
+        """Keep the file of a wrong checksum."""
+        if "crc32 check" in record.getMessage() and isinstance(record.args, tuple):
+            self.files[str(record.args[0])] = None
 
 
 def _provider(folder: Path) -> MultiplexerDataProvider:
@@ -100,8 +100,8 @@ def _provider(folder: Path) -> MultiplexerDataProvider:
     finally:
         logger.setLevel(level)
         logger.propagate, logger.handlers = passes_on, handlers
-    for message in damaged.messages:
-        warnings.warn(f"damaged, what follows in this file is left out: {message}", stacklevel=3)
+    for path in damaged.files:
+        warnings.warn(f"{path} is damaged: what follows in it is left out", stacklevel=3)
     return MultiplexerDataProvider(multiplexer, str(folder))
 
 
