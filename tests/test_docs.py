@@ -143,7 +143,7 @@ def test_a_command_of_the_docs_runs(command, line, desk, program):
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/howto/python.md", "docs/howto/decoding.md",
-                                  "docs/howto/viewing.md", "docs/concepts/alignment.md"])  # fmt: skip
+                                  "docs/howto/viewing.md"])  # fmt: skip
 def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
     import torch
 
