@@ -15,13 +15,21 @@ def main(config):
     with open(config.log, "a") as log:
         log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
     exec(config.then)
-    return (config.x - 2) ** 2 + (config.kind == "b")
+    return eval(config.result)
 
 main()
 """
-CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"}
+CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass",
+          "result": "(config.x - 2) ** 2 + (config.kind == 'b')"}  # fmt: skip
 SEARCH = ("-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=interval(0,5)",
           "kind=choice(a,b)")  # fmt: skip
+GRID = (
+    "-m",
+    "hydra/sweeper=optuna",
+    "hydra/sweeper/sampler=grid",
+    "hydra/launcher=subprocess",
+    "hydra.sweep.dir=out",
+)
 KILL = """
 mark = pathlib.Path(config.log).with_name(f"killed {config.x}")
 if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.exists():
@@ -115,21 +123,62 @@ def test_a_space_that_is_none_and_senseless_numbers_are_refused(given, said, app
     assert "Traceback" not in done.text
 
 
-def test_a_range_that_descends_is_searched(app):
-    app(*SEARCH[:-2], "x=range(4,0,-1)", "hydra/sweeper/sampler=grid", "hydra.sweeper.n_trials=9", check=0)
-    assert sorted(row["x"] for row in rows(app.folder / "out" / "results.csv")) == ["1", "2", "3", "4"]
+@pytest.mark.parametrize(
+    ("space", "values"),
+    [("x=range(4,0,-1)", ["1", "2", "3", "4"]), ("x=range(0,0.5,0.1)", ["0.0", "0.1", "0.2", "0.3", "0.4"])],
+)
+def test_a_range_is_searched_without_its_end(space, values, app):
+    app(*GRID, space, "hydra/launcher=basic", "hydra.sweeper.n_trials=9", check=0)
+    assert sorted(row["x"] for row in rows(app.folder / "out" / "results.csv")) == values
+
+
+def test_another_search_in_the_folder_of_one_is_refused(app):
+    app(*SEARCH, "then='0'", "hydra.sweeper.n_trials=1", check=0)
+    for given, said in (
+        ("hydra.sweeper.direction=maximize", "maximize"),
+        ("then='1'", "then='1'"),
+        ("kind=b", "kind=b"),
+        ("x=1,2", "x"),
+        ("x=tag(log,interval(1,5))", "x"),
+        ("kind=a,b,c", "kind"),
+        ("+depth=1,2", "depth"),
+    ):
+        done = app(*SEARCH, "then='0'", given, "hydra.sweeper.n_trials=2", check=1)
+        assert said in done.text.splitlines()[0].partition("this command ")[2]
+        assert "Traceback" not in done.text
+    app(*SEARCH, "then='0'", "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", "x=interval(0,9)",
+        "hydra/launcher=basic", "hydra/sweeper/sampler=random", check=0)  # fmt: skip
+    assert len(begun(app)) == len(rows(app.folder / "out" / "results.csv")) == 2
+
+
+def test_another_space_or_metric_is_refused_before_a_run_is_run_again(app):
+    config = app.folder / "conf" / "config.yaml"
+    config.write_text(yaml.safe_dump(CONFIG | {"metric": "loss", "then": "1/0"}))
+    app(*SEARCH, check=1)
+    done = app(*SEARCH, "+depth=1,2", check=1)
+    assert "depth" in done.text.splitlines()[0]
+    assert "Traceback" not in done.text
+    config.write_text(yaml.safe_dump(CONFIG | {"metric": "accuracy"}))
+    done = app(*SEARCH, check=1)
+    assert "loss" in done.text.splitlines()[0]
+    assert "accuracy" in done.text.splitlines()[0]
+    assert len(begun(app)) == 1
 
 
 def test_failed_trials_are_run_again_or_counted(app):
-    fail = "then='1/0 if config.x > 1 else 0'"
-    done = app(*SEARCH, fail, "hydra.sweeper.n_trials=3")
+    config = app.folder / "conf" / "config.yaml"
+    fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})
+    config.write_text(fail)
+    done = app(*SEARCH, "hydra.sweeper.n_trials=3")
     assert done.status == 1
     assert "ZeroDivisionError" in done.text
     num = len(begun(app))
+    config.write_text(yaml.safe_dump(CONFIG))
     app(*SEARCH, "hydra.sweeper.n_trials=3", check=0)
     assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
     assert len(begun(app)) == num + 3 - (num - 1)
-    app(*SEARCH, fail, "hydra.sweeper.n_trials=6", "hydra.sweeper.max_failure_rate=1", check=0)
+    config.write_text(fail)
+    app(*SEARCH, "hydra.sweeper.n_trials=6", "hydra.sweeper.max_failure_rate=1", check=0)
     assert "fail" in {row["status"] for row in rows(app.folder / "out" / "results.csv")}
     assert len(rows(app.folder / "out" / "results.csv")) == 6
 
@@ -142,6 +191,8 @@ def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
         app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
         assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
         assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
-        done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
+        config = CONFIG | {"then": "config.x = float('nan')"}
+        (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(config))
+        done = app(*SEARCH, "hydra.sweeper.n_trials=3", check=1)
         assert "its result is nan" in done.text
         assert len(study.trials) == 3

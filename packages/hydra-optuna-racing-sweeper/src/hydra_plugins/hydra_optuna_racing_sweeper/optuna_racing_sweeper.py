@@ -151,7 +151,6 @@ class OptunaRacingSweeper(Sweeper):
         seeds = self.seeds(directions, space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, folder / "multirun.yaml")
         with locked(folder / ".trials" / "study.lock"):
             storage = settings.storage or f"sqlite:///{folder}/optuna.db"
             make_tables(storage)
@@ -161,8 +160,11 @@ class OptunaRacingSweeper(Sweeper):
             )  # fmt: skip
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
+            search = Search(study, space, seeds, settings)
+            search.refuse_another(directions, metric=name_of_result([self.config]),
+                                  overrides=" ".join(sorted(fixed)))  # fmt: skip
+            OmegaConf.save(self.config, folder / "multirun.yaml")
         locks = Path(study.user_attrs["folder"]) / ".trials"
-        search = Search(study, space, seeds, settings)
         if hasattr(self.launcher, "in_all") and len(seeds) == 1:
             self.launcher.in_all = settings.n_trials
         batch: list[Run] | None = None
@@ -314,6 +316,47 @@ class Search:
         for run in self.runs():
             found[run.trial].append(run)
         return found
+
+    def refuse_another(self, directions: Sequence[str], **facts: Any) -> None:
+        """Refuse to go on with a study of another search, and note in a new one what its search is.
+
+        The bounds of a number may change, but for a grid.
+
+        Raises:
+            CompactHydraException: The study has another direction, space, metric, or other overrides.
+        """
+        is_grid = self.settings.sampler["_target_"].endswith("BruteForceSampler")
+
+        def kind(distribution: Any) -> Any:
+            is_number = hasattr(distribution, "log") and not is_grid
+            return (type(distribution), distribution.log) if is_number else distribution
+
+        def same(known: str, given: str) -> None:
+            if known != given:
+                raise CompactHydraException(
+                    f"the study {self.study.study_name} has {known}, this command {given}: give what it has, or "
+                    "another hydra.sweeper.study_name or folder"
+                )
+
+        known = [each.name.lower() for each in self.study.directions]
+        same(*(f"the direction {' '.join(each)}" for each in (known, directions)))
+        noted = self.study.user_attrs
+        for name, given in facts.items():
+            same(f"the {name} {noted.get(name, given) or 'none'}", f"the {name} {given or 'none'}")
+        begun = {run.trial for run in self.runs()}
+        for trial in self.study.get_trials(deepcopy=False):
+            there = trial.distributions  # without a run: not all, if a kill came while it was proposed
+            names = (
+                self.space.keys() | there.keys()
+                if trial.number in begun
+                else self.space.keys() & there.keys()
+            )
+            for name in sorted(names):
+                both = [there.get(name), self.space.get(name)]
+                if kind(both[0]) != kind(both[1]):
+                    same(*(f"{name} as {each}" if each else f"no {name}" for each in both))
+        for name in facts.keys() - noted.keys():
+            self.study.set_user_attr(name, facts[name])
 
     def settle(self) -> None:
         """Tell the study what is decided: of settings with a run that was pruned or failed, and without a race."""

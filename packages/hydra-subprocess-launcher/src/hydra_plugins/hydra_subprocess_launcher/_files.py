@@ -72,7 +72,7 @@ def name_of_result(configs: Iterable[Any]) -> str:
 
 def print_table(rows: Sequence[dict[str, Any]], result: str = "result") -> None:
     """Print what differs between rows; the column of results is headed by `result`."""
-    names = [name for name in (rows[0] if rows else ()) if name in ("result", "status")
+    names = [name for name in dict.fromkeys(itertools.chain(*rows)) if name in ("result", "status")
              or (name != "folder" and len({str(row.get(name)) for row in rows}) > 1)]  # fmt: skip
 
     def text(value: Any) -> str:
