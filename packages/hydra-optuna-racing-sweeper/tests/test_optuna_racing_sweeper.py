@@ -165,6 +165,35 @@ def test_another_space_or_metric_is_refused_before_a_run_is_run_again(app):
     assert len(begun(app)) == 1
 
 
+def test_one_group_in_two_packages(app):
+    (app.folder / "conf" / "db").mkdir()
+    for number, name in enumerate(("one", "two"), 1):
+        (app.folder / "conf" / "db" / f"{name}.yaml").write_text(f"v: {number}")
+    groups = {"defaults": [{"db@left": "one"}, {"db@right": "one"}, "_self_"]}
+    result = {"result": "10 * config.left.v + config.right.v"}
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(groups | CONFIG | result))
+    app(*GRID, "hydra/launcher=basic", "db@left=one,two", "db@right=one,two", check=0)
+    found = {
+        (row["db@left"], row["db@right"]): row["result"] for row in rows(app.folder / "out" / "results.csv")
+    }
+    assert found == {
+        ("one", "one"): "11.0",
+        ("one", "two"): "12.0",
+        ("two", "one"): "21.0",
+        ("two", "two"): "22.0",
+    }
+    app(
+        *GRID,
+        "hydra/launcher=basic",
+        "hydra.sweep.dir=other",
+        "db@left=two",
+        "db@right=two",
+        "x=1,2",
+        check=0,
+    )
+    assert [row["result"] for row in rows(app.folder / "other" / "results.csv")] == ["22.0", "22.0"]
+
+
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
     fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})

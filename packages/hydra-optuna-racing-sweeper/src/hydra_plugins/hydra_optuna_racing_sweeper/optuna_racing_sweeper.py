@@ -277,7 +277,9 @@ class OptunaRacingSweeper(Sweeper):
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
         lines = [f"{key}={value}" for key, value in (self.settings.params or {}).items() if value is not None]
-        parsed = {each.key_or_group: each for each in parser.parse_overrides([*lines, *arguments])}
+        overrides = parser.parse_overrides([*lines, *arguments])
+        # with the package: one group may be in two
+        parsed = {each.get_key_element().lstrip("+~"): each for each in overrides}
         sweeps = {key: each for key, each in parsed.items() if each.is_sweep_override()}
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: checked(each) for key, each in sweeps.items()}
