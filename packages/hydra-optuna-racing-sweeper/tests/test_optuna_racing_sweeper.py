@@ -125,7 +125,12 @@ def test_a_space_that_is_none_and_senseless_numbers_are_refused(given, said, app
 
 @pytest.mark.parametrize(
     ("space", "values"),
-    [("x=range(4,0,-1)", ["1", "2", "3", "4"]), ("x=range(0,0.5,0.1)", ["0.0", "0.1", "0.2", "0.3", "0.4"])],
+    [
+        ("x=range(4,0,-1)", ["1", "2", "3", "4"]),
+        ("x=range(0,1,0.3)", ["0.0", "0.3", "0.6", "0.9"]),
+        ("x=range(1,0,-0.3)", ["0.1", "0.4", "0.7", "1.0"]),
+        ("x=range(0,0.5,0.1)", ["0.0", "0.1", "0.2", "0.3", "0.4"]),
+    ],
 )
 def test_a_range_is_searched_without_its_end(space, values, app):
     app(*GRID, space, "hydra/launcher=basic", "hydra.sweeper.n_trials=9", check=0)

@@ -22,8 +22,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from itertools import islice
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
@@ -257,13 +258,17 @@ class OptunaRacingSweeper(Sweeper):
             value: Any = override.value()
             numbers: list[Any]
             if isinstance(value, RangeSweep):
-                numbers, step = sorted(value.range()), abs(value.step)  # it may descend
+                ends = (value.start, value.stop, value.step)
+                kind = int if all(isinstance(each, int) for each in ends) else float
+                start, stop, by = (Decimal(str(each)) for each in ends)  # exact: 0.9, not 0.8999999999999999
+                if not by or (count := ceil((stop - start) / by)) < 1:
+                    raise ValueError("there is no number in this range")
+                numbers = sorted(kind(each) for each in (start, start + (count - 1) * by))  # it may descend
+                step = abs(value.step)
             elif isinstance(value, IntervalSweep):
                 numbers, step = [value.start, value.end], None
             else:
                 return CategoricalDistribution(list(override.sweep_string_iterator()))
-            if not numbers:
-                raise ValueError("there is no number in this range")
             log = "log" in value.tags
             if all(isinstance(each, int) for each in numbers):
                 return IntDistribution(numbers[0], numbers[-1], log=log, step=int(step or 1))
@@ -272,7 +277,7 @@ class OptunaRacingSweeper(Sweeper):
         def checked(override: Override) -> Any:
             try:
                 return distribution(override)
-            except ValueError as error:
+            except (ValueError, ArithmeticError) as error:
                 raise CompactHydraException(f"{override.input_line}: {error}") from error
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
