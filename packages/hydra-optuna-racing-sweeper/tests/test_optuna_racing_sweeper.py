@@ -199,6 +199,20 @@ def test_one_group_in_two_packages(app):
     assert [row["result"] for row in rows(app.folder / "other" / "results.csv")] == ["22.0", "22.0"]
 
 
+REPORT = """then='from hydra_plugins.hydra_subprocess_launcher import report
+with open(config.log) as log: config.x = SIGN * len(log.readlines())
+for step in range(4): report(config.x, step)'"""
+"""Report the number of jobs that have begun, or its negative."""
+
+
+def test_reports_of_another_job_in_its_folder_do_not_end_a_job(app):
+    search = [*GRID, "hydra/sweeper/pruner=median", "hydra.sweeper.pruner.n_startup_trials=1", "x=1,2,3",
+              "result=config.x"]  # fmt: skip
+    app(*search, REPORT.replace("SIGN", "1"), "hydra.sweeper.study_name=worse_and_worse", check=0)
+    app(*search, REPORT.replace("SIGN", "-1"), "hydra.sweeper.study_name=better_and_better", check=0)
+    assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
+
+
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
     fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})

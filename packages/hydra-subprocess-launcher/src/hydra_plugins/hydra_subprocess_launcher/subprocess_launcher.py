@@ -49,7 +49,7 @@ from hydra_plugins.hydra_subprocess_launcher._files import (
     write_results,
     write_whole,
 )
-from hydra_plugins.hydra_subprocess_launcher._reports import EndedEarly, reports_in
+from hydra_plugins.hydra_subprocess_launcher._reports import REPORTS, EndedEarly, reports_in
 
 OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
 """Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
@@ -400,19 +400,28 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
 
 def refuse_other_job(job: JobReturn) -> None:
     """Raise CompactHydraException if the folder of a job has another job, whose result is not its own."""
-    path = Path(str(job.working_dir)) / "job.json"
-    given = job.overrides or ()
-    known = json.loads(path.read_text(encoding="utf-8"))["overrides"] if path.is_file() else given
-    if sorted(known) != sorted(given):
+    known, given = noted_overrides(job), job.overrides or ()
+    if known is not None and sorted(known) != sorted(given):
         raise CompactHydraException(
-            f"{' '.join(given)}: {path.parent} has the job {' '.join(known) or 'without overrides'}; "
+            f"{' '.join(given)}: {job.working_dir} has the job {' '.join(known) or 'without overrides'}; "
             "hydra.sweep.subdir must depend on what differs"
         )
 
 
+def noted_overrides(job: JobReturn) -> list[str] | None:
+    """Return the overrides of the job that worked in the folder of a job last; None if that is not known."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        path = Path(str(job.working_dir)) / "job.json"
+        return list(json.loads(path.read_text(encoding="utf-8"))["overrides"])
+    return None
+
+
 def note_job(job: JobReturn) -> None:
-    """Write into the folder of a job which one it is."""
-    write_whole(Path(str(job.working_dir)) / "job.json", json.dumps({"overrides": job.overrides}))
+    """Write into the folder of a job which one it is, and remove what another one has reported there."""
+    folder, known = Path(str(job.working_dir)), noted_overrides(job)
+    if known is None or sorted(known) != sorted(job.overrides or ()):
+        (folder / REPORTS).unlink(missing_ok=True)
+    write_whole(folder / "job.json", json.dumps({"overrides": job.overrides}))
 
 
 def finished(folder: Path) -> tuple[Any] | None:
