@@ -213,6 +213,40 @@ def test_reports_of_another_job_in_its_folder_do_not_end_a_job(app):
     assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
 
 
+@pytest.mark.parametrize("launcher", ["basic", "subprocess"])
+@pytest.mark.parametrize(
+    ("result", "directions"),
+    [
+        ("numpy.float32(config.x / 2)", "minimize"),
+        ("numpy.array(config.x / 2)", "minimize"),
+        ("(config.x / 2, numpy.float32(3))", "[minimize,maximize]"),
+    ],
+)
+def test_numbers_of_other_libraries_and_tuples_are_results(launcher, result, directions, app):
+    result = result.replace("numpy", '__import__("numpy")')
+    app(*GRID, f"hydra/launcher={launcher}", "x=1,3", f"result='{result}'", f"hydra.sweeper.direction={directions}",
+        check=0)  # fmt: skip
+    found = {row["x"]: row["result"] for row in rows(app.folder / "out" / "results.csv")}
+    assert found == (
+        {"1": "0.5", "3": "1.5"} if directions == "minimize" else {"1": "[0.5, 3.0]", "3": "[1.5, 3.0]"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "directions", "wanted"),
+    [
+        ("[1.0,2.0]", "minimize", "a finite number"),
+        ("1.0", "[minimize,maximize]", "2 finite numbers"),
+        ("str(config.x)", "minimize", "a finite number"),
+    ],
+)
+def test_a_result_that_does_not_fit_the_directions_is_a_failure(result, directions, wanted, app):
+    done = app(*GRID, "x=1,3", f"result='{result}'", f"hydra.sweeper.direction={directions}",
+               "hydra/launcher=basic", check=1)  # fmt: skip
+    assert "its result is" in done.text
+    assert f"it must be {wanted}" in done.text
+
+
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
     fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})

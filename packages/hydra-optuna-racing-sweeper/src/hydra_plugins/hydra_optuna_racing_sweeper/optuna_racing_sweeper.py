@@ -195,15 +195,14 @@ class OptunaRacingSweeper(Sweeper):
             self.launcher.judge = search.judges(batch)
         returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)
         for job in returned:
-            refuse_no_number(job)
+            take_numbers(job, len(search.study.directions))
         failed = [job for job in returned if job.status != JobStatus.COMPLETED
                   and not ended_early(job)]  # fmt: skip
         ends = len(failed) > self.settings.max_failure_rate * self.settings.n_jobs
         with locked(locks / "study.lock"):
             for run, job in zip(batch, returned, strict=True):
                 if job.status == JobStatus.COMPLETED:
-                    value = job.return_value
-                    run.status, run.values = "complete", value if isinstance(value, list) else [value]
+                    run.status, run.values = "complete", job.return_value
                 elif ended_early(job):
                     run.status = "pruned"
                 elif not ends:
@@ -627,10 +626,19 @@ def made(node: Any, **options: Any) -> Any:
         return instantiate(node, **options)
 
 
-def refuse_no_number(job: JobReturn) -> None:
-    """Count a job as failed whose result is no finite number."""
+def take_numbers(job: JobReturn, how_many: int) -> None:
+    """Make the result of a job a list of numbers; count it as failed if there are not as many, or one is not finite."""
     if job.status == JobStatus.COMPLETED:
-        values = job.return_value if isinstance(job.return_value, list) else [job.return_value]
-        if not all(isinstance(value, int | float) and isfinite(value) for value in values):
-            error = HydraException(f"{' '.join(job.overrides or ())}: its result is {job.return_value}")
-            job.status, job.return_value = JobStatus.FAILED, error
+        result = job.return_value
+        given = result if isinstance(result, list | tuple) else [result]
+        values = [each.item() if getattr(each, "ndim", None) == 0 else each for each in given]  # numpy, torch
+        if len(values) == how_many and all(
+            isinstance(each, int | float) and isfinite(each) for each in values
+        ):
+            job.return_value = values
+        else:
+            wanted = (
+                "a finite number" if how_many == 1 else f"{how_many} finite numbers, one for each direction"
+            )
+            words = f"{' '.join(job.overrides or ())}: its result is {result}; it must be {wanted}"
+            job.status, job.return_value = JobStatus.FAILED, HydraException(words)

@@ -49,7 +49,7 @@ from hydra_plugins.hydra_subprocess_launcher._files import (
     write_results,
     write_whole,
 )
-from hydra_plugins.hydra_subprocess_launcher._reports import REPORTS, EndedEarly, reports_in
+from hydra_plugins.hydra_subprocess_launcher._reports import REPORTS, EndedEarly, plain, reports_in
 
 OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
 """Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
@@ -80,7 +80,7 @@ class JobReturnFile(Callback):
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Write the file once the job has ended."""
         if job_return.status == JobStatus.COMPLETED:
-            text = json.dumps(job_return.return_value, default=lambda _: None)
+            text = json.dumps(job_return.return_value, default=plain)
             write_whole(Path(config.hydra.runtime.output_dir) / "job_return.json", text)
 
 
