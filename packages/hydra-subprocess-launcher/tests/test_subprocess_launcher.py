@@ -100,6 +100,15 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
 
 
+def test_an_application_whose_mode_is_a_sweep_has_jobs_that_are_none(app):
+    hydra = {"mode": "MULTIRUN", "sweep": {"dir": "out"}, "sweeper": {"params": {"x": "1,4"}}}
+    groups = {"defaults": [{"override hydra/launcher": "subprocess"}, "_self_"]}
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(groups | CONFIG | {"hydra": hydra}))
+    program = app.launch()
+    assert program.wait(60) == 0, program.text
+    assert [line.split()[0] for line in begun(app)] == ["1", "4"]
+
+
 def test_a_job_that_outlives_its_sweep_is_waited_for(app):
     end = time.monotonic() + 60
     wait = (

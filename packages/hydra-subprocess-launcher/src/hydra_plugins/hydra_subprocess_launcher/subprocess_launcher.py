@@ -270,7 +270,8 @@ class SubprocessLauncher(Launcher):
                 command += ["--config-path" if source.provider == "main" else "--config-dir", source.path]
         command += [each for each in hydra.overrides.hydra if not each.lstrip("+~").startswith(OF_SWEEP)]
         recorder = f"+hydra.callbacks.job_return_file={{_target_:{__name__}.JobReturnFile}}"
-        return [*command, *overrides, f"hydra.run.dir={quoted(str(folder))}", recorder]
+        # no sweep, whatever the configuration says
+        return [*command, *overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(str(folder))}", recorder]
 
     def run(self, job: JobReturn) -> None:
         """Run a job and note how it ended."""
