@@ -149,7 +149,7 @@ class OptunaRacingSweeper(Sweeper):
                 f"hydra.sweeper.direction={settings.direction}: write minimize or maximize, or a list of them"
             )
         keys, space, fixed = self.space(arguments)
-        seeds = self.seeds(directions, space)
+        seeds = self.seeds(directions, space, fixed)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         with locked(folder / ".trials" / "study.lock"):
@@ -211,7 +211,7 @@ class OptunaRacingSweeper(Sweeper):
             search.settle()
         _ = failed[0].return_value if ends else None  # raises its error
 
-    def seeds(self, directions: Sequence[str], space: dict[str, Any]) -> list[Any]:
+    def seeds(self, directions: Sequence[str], space: dict[str, Any], fixed: Sequence[str]) -> list[Any]:
         """Return the seeds of a setting, in order.
 
         Raises:
@@ -230,10 +230,10 @@ class OptunaRacingSweeper(Sweeper):
             raise CompactHydraException(
                 "hydra.sweeper.seeds: needs one direction; a race of several has no best"
             )
-        if given is not None and settings.seeds_key in space:
-            raise CompactHydraException(
-                f"{settings.seeds_key} is swept over; leave it out, hydra.sweeper.seeds sets it in every run"
-            )
+        for each in [] if given is None else [*space, *fixed]:
+            if each.partition("=")[0].lstrip("+") == settings.seeds_key:
+                what = f"{each} is swept over" if each in space else f"{each} is given"
+                raise CompactHydraException(f"{what}; leave it out, hydra.sweeper.seeds sets it in every run")
         if not settings.pruner["_target_"].endswith("NopPruner"):
             if len(directions) > 1:
                 raise CompactHydraException(
