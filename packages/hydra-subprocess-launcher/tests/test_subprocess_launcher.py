@@ -100,6 +100,14 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
 
 
+def test_the_reason_of_a_failure_is_what_this_start_printed(app):
+    line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1"]
+    assert "ZeroDivisionError" in app(*line, "then='1/0'", check=1).text
+    done = app(*line, "then='os._exit(7)'", check=1)
+    assert "status 7: nothing was printed" in done.text
+    assert "ZeroDivisionError" not in done.text
+
+
 def test_an_application_whose_mode_is_a_sweep_has_jobs_that_are_none(app):
     hydra = {"mode": "MULTIRUN", "sweep": {"dir": "out"}, "sweeper": {"params": {"x": "1,4"}}}
     groups = {"defaults": [{"override hydra/launcher": "subprocess"}, "_self_"]}

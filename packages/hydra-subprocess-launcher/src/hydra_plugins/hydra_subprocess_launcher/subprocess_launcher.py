@@ -93,8 +93,8 @@ class SubprocessLauncher(Launcher):
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
         self.processes: set[subprocess.Popen[bytes]] = set()
-        self.running: dict[str, Path] = {}
-        """Titles of the jobs that run, and their folders."""
+        self.running: dict[str, tuple[Path, int]] = {}
+        """Titles of the jobs that run, their folders, and where in their logs they began."""
         self.logs: dict[int, IO[str]] = {}
         """By the id of a job, its open log, if it is locked before the job's turn."""
         self.interrupted: int | None = None
@@ -178,8 +178,8 @@ class SubprocessLauncher(Launcher):
         while not is_over.wait(1):
             minutes, seconds = divmod(int(time.monotonic() - started), 60)
             running = [
-                f"{title}: {last_line(folder, 'starts', warnings=False).strip()}"
-                for title, folder in [*self.running.items()]
+                f"{title}: {last_line(folder, begin, nothing='starts', warnings=False).strip()}"
+                for title, (folder, begin) in [*self.running.items()]
             ]
             text = f"{minutes}:{seconds:02}  {';  '.join(running)}"
             width = shutil.get_terminal_size().columns - 3
@@ -310,13 +310,14 @@ class SubprocessLauncher(Launcher):
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
         note_job(job)
+        begin = os.fstat(log.fileno()).st_size  # before it is what earlier starts printed
         variables = self.variables | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": str(gpu)})
         process = subprocess.Popen(
             self.command(job.overrides or (), folder), env=variables, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.processes.add(process)
-        self.running[str(title)] = folder
+        self.running[str(title)] = folder, begin
         if self.interrupted:  # meanwhile
             process.send_signal(signal.SIGTERM)
         ended, status = self.wait(process, self.places[id(job)], folder)
@@ -330,7 +331,7 @@ class SubprocessLauncher(Launcher):
             job.return_value = json.loads(value.read_text()) if value.is_file() else None
             job.status = JobStatus.COMPLETED
         elif not self.interrupted:
-            message = f"failed with status {status}: {last_line(folder)} (all of it: {folder}/job.log)"
+            message = f"failed with status {status}: {last_line(folder, begin)} (all of it: {folder}/job.log)"
             say(f"{title}  {message}")
             job.return_value = HydraException(f"{words} {message}")
 
@@ -431,9 +432,11 @@ def finished(folder: Path) -> tuple[Any] | None:
     return (json.loads(path.read_text(encoding="utf-8")),) if path.is_file() else None
 
 
-def last_line(folder: Path, nothing: str = "nothing was printed", *, warnings: bool = True) -> str:
-    """Return the last line that a job printed, a warning only with `warnings`; `nothing` if there is none."""
-    said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
+def last_line(
+    folder: Path, begin: int = 0, *, nothing: str = "nothing was printed", warnings: bool = True
+) -> str:
+    """Return the last line of a job's log from a byte on, a warning only with `warnings`; `nothing` if there is none."""
+    said = re.split("[\r\n]", (folder / "job.log").read_bytes()[begin:].decode("utf-8", errors="replace"))
     left_out = ("HYDRA_FULL_ERROR",) if warnings else ("HYDRA_FULL_ERROR", "WARNING")
     said = [line for line in said if line.strip() and not any(word in line for word in left_out)]
     return said[-1] if said else nothing
