@@ -247,6 +247,16 @@ def test_a_result_that_does_not_fit_the_directions_is_a_failure(result, directio
     assert f"it must be {wanted}" in done.text
 
 
+def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
+    done = app(*GRID, "hydra/launcher=basic", "+trial=7,8", "+status=new,old", "+folder=here,there", check=0)
+    found = rows(app.folder / "out" / "results.csv")
+    assert [row["trial"] for row in found] == [str(number) for number in range(8)]
+    assert {row["status"] for row in found} == {"complete"}
+    keys = [tuple(row[f"{key} (key)"] for key in ("trial", "status", "folder")) for row in found]
+    assert len(set(keys)) == 8
+    assert "folder (key)" in done.text
+
+
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
     fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})

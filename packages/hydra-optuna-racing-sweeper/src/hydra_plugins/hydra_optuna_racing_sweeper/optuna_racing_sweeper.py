@@ -46,6 +46,7 @@ from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
 from hydra_plugins.hydra_optuna_racing_sweeper._racing import next_settings, verdict
 from hydra_plugins.hydra_subprocess_launcher import (
+    beside,
     ended_early,
     locked,
     name_of_result,
@@ -542,12 +543,13 @@ class Search:
         rows, runs = [], self.of_trials()
         for t in self.study.get_trials(deepcopy=False):
             values = [run.values[0] for run in runs[t.number] if run.values]
-            row = {"trial": t.number, **t.params}
+            own: dict[str, Any] = {}
             if self.seeds != [None]:
-                row |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
+                own |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
                         "sd": stdev(values) if len(values) > 1 else None}  # fmt: skip
             result = t.values[0] if len(t.values or []) == 1 else t.values
-            rows.append(row | {"result": result, "status": t.state.name.lower()})
+            own |= {"result": result, "status": t.state.name.lower()}
+            rows.append({"trial": t.number} | beside(t.params, own | {"trial": 0, "folder": ""}) | own)
         return rows
 
     def sentence(self) -> str:

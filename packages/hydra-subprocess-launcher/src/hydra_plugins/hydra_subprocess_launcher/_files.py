@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -68,6 +68,11 @@ def name_of_result(configs: Iterable[Any]) -> str:
     names = {OmegaConf.select(config, "metric") for config in configs}
     name = names.pop() if len(names) == 1 else None
     return name if isinstance(name, str) else "result"
+
+
+def beside(overrides: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of overrides; one with the name of a column of `own` is called otherwise."""
+    return {f"{key} (key)" if key in own else key: value for key, value in overrides.items()}
 
 
 def print_table(rows: Sequence[dict[str, Any]], result: str = "result") -> None:

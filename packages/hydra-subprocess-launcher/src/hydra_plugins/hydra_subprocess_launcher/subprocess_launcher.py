@@ -43,6 +43,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_plugins.hydra_subprocess_launcher._files import (
+    beside,
     lock,
     name_of_result,
     print_table,
@@ -460,7 +461,8 @@ def row_of(job: JobReturn, status: str) -> dict[str, Any]:
     """Return the row of a job in the table of results."""
     overrides = dict(each.lstrip("+").partition("=")[::2] for each in job.overrides or ())
     result = job.return_value if job.status == JobStatus.COMPLETED else None
-    return overrides | {"result": result, "status": status, "folder": job.working_dir}
+    own = {"result": result, "status": status, "folder": job.working_dir}
+    return beside(overrides, own) | own
 
 
 def show_results(jobs: Sequence[JobReturn], sweep: Path) -> None:
