@@ -15,13 +15,21 @@ def main(config):
     with open(config.log, "a") as log:
         log.write(f"{config.x} {config.kind} {os.getcwd()}\\n")
     exec(config.then)
-    return (config.x - 2) ** 2 + (config.kind == "b")
+    return eval(config.result)
 
 main()
 """
-CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass"}
+CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass",
+          "result": "(config.x - 2) ** 2 + (config.kind == 'b')"}  # fmt: skip
 SEARCH = ("-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=interval(0,5)",
           "kind=choice(a,b)")  # fmt: skip
+GRID = (
+    "-m",
+    "hydra/sweeper=optuna",
+    "hydra/sweeper/sampler=grid",
+    "hydra/launcher=subprocess",
+    "hydra.sweep.dir=out",
+)
 KILL = """
 mark = pathlib.Path(config.log).with_name(f"killed {config.x}")
 if pathlib.Path(config.log).read_text().count(chr(10)) in (2, 4) and not mark.exists():
@@ -115,21 +123,154 @@ def test_a_space_that_is_none_and_senseless_numbers_are_refused(given, said, app
     assert "Traceback" not in done.text
 
 
-def test_a_range_that_descends_is_searched(app):
-    app(*SEARCH[:-2], "x=range(4,0,-1)", "hydra/sweeper/sampler=grid", "hydra.sweeper.n_trials=9", check=0)
-    assert sorted(row["x"] for row in rows(app.folder / "out" / "results.csv")) == ["1", "2", "3", "4"]
+@pytest.mark.parametrize(
+    ("space", "values"),
+    [
+        ("x=range(4,0,-1)", ["1", "2", "3", "4"]),
+        ("x=range(0,1,0.3)", ["0.0", "0.3", "0.6", "0.9"]),
+        ("x=range(1,0,-0.3)", ["0.1", "0.4", "0.7", "1.0"]),
+        ("x=range(0,0.5,0.1)", ["0.0", "0.1", "0.2", "0.3", "0.4"]),
+    ],
+)
+def test_a_range_is_searched_without_its_end(space, values, app):
+    app(*GRID, space, "hydra/launcher=basic", "hydra.sweeper.n_trials=9", check=0)
+    assert sorted(row["x"] for row in rows(app.folder / "out" / "results.csv")) == values
+
+
+def test_another_search_in_the_folder_of_one_is_refused(app):
+    app(*SEARCH, "then='0'", "hydra.sweeper.n_trials=1", check=0)
+    for given, said in (
+        ("hydra.sweeper.direction=maximize", "maximize"),
+        ("then='1'", "then='1'"),
+        ("kind=b", "kind=b"),
+        ("x=1,2", "x"),
+        ("x=tag(log,interval(1,5))", "x"),
+        ("kind=a,b,c", "kind"),
+        ("+depth=1,2", "depth"),
+    ):
+        done = app(*SEARCH, "then='0'", given, "hydra.sweeper.n_trials=2", check=1)
+        assert said in done.text.splitlines()[0].partition("this command ")[2]
+        assert "Traceback" not in done.text
+    app(*SEARCH, "then='0'", "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", "x=interval(0,9)",
+        "hydra/launcher=basic", "hydra/sweeper/sampler=random", check=0)  # fmt: skip
+    assert len(begun(app)) == len(rows(app.folder / "out" / "results.csv")) == 2
+
+
+def test_another_space_or_metric_is_refused_before_a_run_is_run_again(app):
+    config = app.folder / "conf" / "config.yaml"
+    config.write_text(yaml.safe_dump(CONFIG | {"metric": "loss", "then": "1/0"}))
+    app(*SEARCH, check=1)
+    done = app(*SEARCH, "+depth=1,2", check=1)
+    assert "depth" in done.text.splitlines()[0]
+    assert "Traceback" not in done.text
+    config.write_text(yaml.safe_dump(CONFIG | {"metric": "accuracy"}))
+    done = app(*SEARCH, check=1)
+    assert "loss" in done.text.splitlines()[0]
+    assert "accuracy" in done.text.splitlines()[0]
+    assert len(begun(app)) == 1
+
+
+def test_one_group_in_two_packages(app):
+    (app.folder / "conf" / "db").mkdir()
+    for number, name in enumerate(("one", "two"), 1):
+        (app.folder / "conf" / "db" / f"{name}.yaml").write_text(f"v: {number}")
+    groups = {"defaults": [{"db@left": "one"}, {"db@right": "one"}, "_self_"]}
+    result = {"result": "10 * config.left.v + config.right.v"}
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(groups | CONFIG | result))
+    app(*GRID, "hydra/launcher=basic", "db@left=one,two", "db@right=one,two", check=0)
+    found = {
+        (row["db@left"], row["db@right"]): row["result"] for row in rows(app.folder / "out" / "results.csv")
+    }
+    assert found == {
+        ("one", "one"): "11.0",
+        ("one", "two"): "12.0",
+        ("two", "one"): "21.0",
+        ("two", "two"): "22.0",
+    }
+    app(
+        *GRID,
+        "hydra/launcher=basic",
+        "hydra.sweep.dir=other",
+        "db@left=two",
+        "db@right=two",
+        "x=1,2",
+        check=0,
+    )
+    assert [row["result"] for row in rows(app.folder / "other" / "results.csv")] == ["22.0", "22.0"]
+
+
+REPORT = """then='from hydra_plugins.hydra_subprocess_launcher import report
+with open(config.log) as log: config.x = SIGN * len(log.readlines())
+for step in range(4): report(config.x, step)'"""
+"""Report the number of jobs that have begun, or its negative."""
+
+
+def test_reports_of_another_job_in_its_folder_do_not_end_a_job(app):
+    search = [*GRID, "hydra/sweeper/pruner=median", "hydra.sweeper.pruner.n_startup_trials=1", "x=1,2,3",
+              "result=config.x"]  # fmt: skip
+    app(*search, REPORT.replace("SIGN", "1"), "hydra.sweeper.study_name=worse_and_worse", check=0)
+    app(*search, REPORT.replace("SIGN", "-1"), "hydra.sweeper.study_name=better_and_better", check=0)
+    assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
+
+
+@pytest.mark.parametrize("launcher", ["basic", "subprocess"])
+@pytest.mark.parametrize(
+    ("result", "directions"),
+    [
+        ("numpy.float32(config.x / 2)", "minimize"),
+        ("numpy.array(config.x / 2)", "minimize"),
+        ("(config.x / 2, numpy.float32(3))", "[minimize,maximize]"),
+    ],
+)
+def test_numbers_of_other_libraries_and_tuples_are_results(launcher, result, directions, app):
+    result = result.replace("numpy", '__import__("numpy")')
+    app(*GRID, f"hydra/launcher={launcher}", "x=1,3", f"result='{result}'", f"hydra.sweeper.direction={directions}",
+        check=0)  # fmt: skip
+    found = {row["x"]: row["result"] for row in rows(app.folder / "out" / "results.csv")}
+    assert found == (
+        {"1": "0.5", "3": "1.5"} if directions == "minimize" else {"1": "[0.5, 3.0]", "3": "[1.5, 3.0]"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "directions", "wanted"),
+    [
+        ("[1.0,2.0]", "minimize", "a finite number"),
+        ("1.0", "[minimize,maximize]", "2 finite numbers"),
+        ("str(config.x)", "minimize", "a finite number"),
+    ],
+)
+def test_a_result_that_does_not_fit_the_directions_is_a_failure(result, directions, wanted, app):
+    done = app(*GRID, "x=1,3", f"result='{result}'", f"hydra.sweeper.direction={directions}",
+               "hydra/launcher=basic", check=1)  # fmt: skip
+    assert "its result is" in done.text
+    assert f"it must be {wanted}" in done.text
+
+
+def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
+    done = app(*GRID, "hydra/launcher=basic", "+trial=7,8", "+status=new,old", "+folder=here,there", check=0)
+    found = rows(app.folder / "out" / "results.csv")
+    assert [row["trial"] for row in found] == [str(number) for number in range(8)]
+    assert {row["status"] for row in found} == {"complete"}
+    keys = [tuple(row[f"{key} (key)"] for key in ("trial", "status", "folder")) for row in found]
+    assert len(set(keys)) == 8
+    assert "folder (key)" in done.text
 
 
 def test_failed_trials_are_run_again_or_counted(app):
-    fail = "then='1/0 if config.x > 1 else 0'"
-    done = app(*SEARCH, fail, "hydra.sweeper.n_trials=3")
+    config = app.folder / "conf" / "config.yaml"
+    fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})
+    config.write_text(fail)
+    done = app(*SEARCH, "hydra.sweeper.n_trials=3")
     assert done.status == 1
     assert "ZeroDivisionError" in done.text
     num = len(begun(app))
+    config.write_text(yaml.safe_dump(CONFIG))
     app(*SEARCH, "hydra.sweeper.n_trials=3", check=0)
     assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
     assert len(begun(app)) == num + 3 - (num - 1)
-    app(*SEARCH, fail, "hydra.sweeper.n_trials=6", "hydra.sweeper.max_failure_rate=1", check=0)
+    config.write_text(fail)
+    app(*SEARCH, "hydra.sweeper.n_trials=6", "hydra.sweeper.max_failure_rate=1", check=0)
     assert "fail" in {row["status"] for row in rows(app.folder / "out" / "results.csv")}
     assert len(rows(app.folder / "out" / "results.csv")) == 6
 
@@ -142,6 +283,8 @@ def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
         app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
         assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
         assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
-        done = app(*SEARCH, "hydra.sweeper.n_trials=3", "then='config.x = float(\"nan\")'", check=1)
+        config = CONFIG | {"then": "config.x = float('nan')"}
+        (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(config))
+        done = app(*SEARCH, "hydra.sweeper.n_trials=3", check=1)
         assert "its result is nan" in done.text
         assert len(study.trials) == 3

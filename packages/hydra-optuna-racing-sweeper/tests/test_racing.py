@@ -134,6 +134,7 @@ def test_a_run_that_is_pruned_can_save_its_state(app):
         (["hydra.sweeper.seeds=[1,1]"], "hydra.sweeper.seeds=[1, 1]"),
         (["hydra.sweeper.seeds=many"], "hydra.sweeper.seeds=many"),
         (["seed=1,2"], "seed is swept over"),
+        (["seed=9"], "seed=9"),
         (["hydra.sweeper.direction=[minimize,maximize]"], "hydra.sweeper.seeds"),
         (["hydra/sweeper/pruner=median"], "hydra/sweeper/pruner"),
     ],

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hydra_plugins.hydra_subprocess_launcher import print_table
 from packages.programs import fork, rows
 
 APP = """
@@ -79,6 +80,12 @@ def test_the_table_names_the_metric_of_the_application(words, head, app):
     assert line[-2] == head
 
 
+def test_the_table_has_the_columns_of_all_rows(capsys):
+    print_table([{"trial": 0, "result": None}, {"trial": 1, "x": 7, "result": 3}])
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["trial", "result", "x"], ["0"], ["1", "3", "7"]]  # fmt: skip
+
+
 def test_jobs_are_given_what_the_command_line_says(app):
     (app.folder / "more" / "group").mkdir(parents=True)
     (app.folder / "more" / "group" / "mine.yaml").write_text("# @package _global_\nkind: mine\n")
@@ -98,6 +105,32 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=4,5,6",
         "hydra.sweep.subdir=x-${x}")  # fmt: skip
     assert [row["status"] for row in rows(results)][3:] == ["completed", "failed", "completed"]
+
+
+def test_the_reason_of_a_failure_is_what_this_start_printed(app):
+    line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1"]
+    assert "ZeroDivisionError" in app(*line, "then='1/0'", check=1).text
+    done = app(*line, "then='os._exit(7)'", check=1)
+    assert "status 7: nothing was printed" in done.text
+    assert "ZeroDivisionError" not in done.text
+
+
+def test_an_application_whose_mode_is_a_sweep_has_jobs_that_are_none(app):
+    hydra = {"mode": "MULTIRUN", "sweep": {"dir": "out"}, "sweeper": {"params": {"x": "1,4"}}}
+    groups = {"defaults": [{"override hydra/launcher": "subprocess"}, "_self_"]}
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(groups | CONFIG | {"hydra": hydra}))
+    program = app.launch()
+    assert program.wait(60) == 0, program.text
+    assert [line.split()[0] for line in begun(app)] == ["1", "4"]
+
+
+def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
+    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "+status=new,old", "+result=7", "+folder=here",
+        check=0)  # fmt: skip
+    found = rows(app.folder / "out" / "results.csv")
+    assert [row["status (key)"] for row in found] == ["new", "old"]
+    assert [(row["status"], row["result"]) for row in found] == [("completed", "4")] * 2
+    assert [(row["result (key)"], row["folder (key)"]) for row in found] == [("7", "here")] * 2
 
 
 def test_a_job_that_outlives_its_sweep_is_waited_for(app):

@@ -22,8 +22,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from itertools import islice
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
@@ -45,6 +46,7 @@ from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
 from hydra_plugins.hydra_optuna_racing_sweeper._racing import next_settings, verdict
 from hydra_plugins.hydra_subprocess_launcher import (
+    beside,
     ended_early,
     locked,
     name_of_result,
@@ -148,10 +150,9 @@ class OptunaRacingSweeper(Sweeper):
                 f"hydra.sweeper.direction={settings.direction}: write minimize or maximize, or a list of them"
             )
         keys, space, fixed = self.space(arguments)
-        seeds = self.seeds(directions, space)
+        seeds = self.seeds(directions, space, fixed)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, folder / "multirun.yaml")
         with locked(folder / ".trials" / "study.lock"):
             storage = settings.storage or f"sqlite:///{folder}/optuna.db"
             make_tables(storage)
@@ -161,8 +162,11 @@ class OptunaRacingSweeper(Sweeper):
             )  # fmt: skip
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
+            search = Search(study, space, seeds, settings)
+            search.refuse_another(directions, metric=name_of_result([self.config]),
+                                  overrides=" ".join(sorted(fixed)))  # fmt: skip
+            OmegaConf.save(self.config, folder / "multirun.yaml")
         locks = Path(study.user_attrs["folder"]) / ".trials"
-        search = Search(study, space, seeds, settings)
         if hasattr(self.launcher, "in_all") and len(seeds) == 1:
             self.launcher.in_all = settings.n_trials
         batch: list[Run] | None = None
@@ -192,15 +196,14 @@ class OptunaRacingSweeper(Sweeper):
             self.launcher.judge = search.judges(batch)
         returned = self.launcher.launch(jobs, initial_job_idx=batch[0].number)
         for job in returned:
-            refuse_no_number(job)
+            take_numbers(job, len(search.study.directions))
         failed = [job for job in returned if job.status != JobStatus.COMPLETED
                   and not ended_early(job)]  # fmt: skip
         ends = len(failed) > self.settings.max_failure_rate * self.settings.n_jobs
         with locked(locks / "study.lock"):
             for run, job in zip(batch, returned, strict=True):
                 if job.status == JobStatus.COMPLETED:
-                    value = job.return_value
-                    run.status, run.values = "complete", value if isinstance(value, list) else [value]
+                    run.status, run.values = "complete", job.return_value
                 elif ended_early(job):
                     run.status = "pruned"
                 elif not ends:
@@ -209,7 +212,7 @@ class OptunaRacingSweeper(Sweeper):
             search.settle()
         _ = failed[0].return_value if ends else None  # raises its error
 
-    def seeds(self, directions: Sequence[str], space: dict[str, Any]) -> list[Any]:
+    def seeds(self, directions: Sequence[str], space: dict[str, Any], fixed: Sequence[str]) -> list[Any]:
         """Return the seeds of a setting, in order.
 
         Raises:
@@ -228,10 +231,10 @@ class OptunaRacingSweeper(Sweeper):
             raise CompactHydraException(
                 "hydra.sweeper.seeds: needs one direction; a race of several has no best"
             )
-        if given is not None and settings.seeds_key in space:
-            raise CompactHydraException(
-                f"{settings.seeds_key} is swept over; leave it out, hydra.sweeper.seeds sets it in every run"
-            )
+        for each in [] if given is None else [*space, *fixed]:
+            if each.partition("=")[0].lstrip("+") == settings.seeds_key:
+                what = f"{each} is swept over" if each in space else f"{each} is given"
+                raise CompactHydraException(f"{what}; leave it out, hydra.sweeper.seeds sets it in every run")
         if not settings.pruner["_target_"].endswith("NopPruner"):
             if len(directions) > 1:
                 raise CompactHydraException(
@@ -255,13 +258,17 @@ class OptunaRacingSweeper(Sweeper):
             value: Any = override.value()
             numbers: list[Any]
             if isinstance(value, RangeSweep):
-                numbers, step = sorted(value.range()), abs(value.step)  # it may descend
+                ends = (value.start, value.stop, value.step)
+                kind = int if all(isinstance(each, int) for each in ends) else float
+                start, stop, by = (Decimal(str(each)) for each in ends)  # exact: 0.9, not 0.8999999999999999
+                if not by or (count := ceil((stop - start) / by)) < 1:
+                    raise ValueError("there is no number in this range")
+                numbers = sorted(kind(each) for each in (start, start + (count - 1) * by))  # it may descend
+                step = abs(value.step)
             elif isinstance(value, IntervalSweep):
                 numbers, step = [value.start, value.end], None
             else:
                 return CategoricalDistribution(list(override.sweep_string_iterator()))
-            if not numbers:
-                raise ValueError("there is no number in this range")
             log = "log" in value.tags
             if all(isinstance(each, int) for each in numbers):
                 return IntDistribution(numbers[0], numbers[-1], log=log, step=int(step or 1))
@@ -270,12 +277,14 @@ class OptunaRacingSweeper(Sweeper):
         def checked(override: Override) -> Any:
             try:
                 return distribution(override)
-            except ValueError as error:
+            except (ValueError, ArithmeticError) as error:
                 raise CompactHydraException(f"{override.input_line}: {error}") from error
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
         lines = [f"{key}={value}" for key, value in (self.settings.params or {}).items() if value is not None]
-        parsed = {each.key_or_group: each for each in parser.parse_overrides([*lines, *arguments])}
+        overrides = parser.parse_overrides([*lines, *arguments])
+        # with the package: one group may be in two
+        parsed = {each.get_key_element().lstrip("+~"): each for each in overrides}
         sweeps = {key: each for key, each in parsed.items() if each.is_sweep_override()}
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: checked(each) for key, each in sweeps.items()}
@@ -314,6 +323,47 @@ class Search:
         for run in self.runs():
             found[run.trial].append(run)
         return found
+
+    def refuse_another(self, directions: Sequence[str], **facts: Any) -> None:
+        """Refuse to go on with a study of another search, and note in a new one what its search is.
+
+        The bounds of a number may change, but for a grid.
+
+        Raises:
+            CompactHydraException: The study has another direction, space, metric, or other overrides.
+        """
+        is_grid = self.settings.sampler["_target_"].endswith("BruteForceSampler")
+
+        def kind(distribution: Any) -> Any:
+            is_number = hasattr(distribution, "log") and not is_grid
+            return (type(distribution), distribution.log) if is_number else distribution
+
+        def same(known: str, given: str) -> None:
+            if known != given:
+                raise CompactHydraException(
+                    f"the study {self.study.study_name} has {known}, this command {given}: give what it has, or "
+                    "another hydra.sweeper.study_name or folder"
+                )
+
+        known = [each.name.lower() for each in self.study.directions]
+        same(*(f"the direction {' '.join(each)}" for each in (known, directions)))
+        noted = self.study.user_attrs
+        for name, given in facts.items():
+            same(f"the {name} {noted.get(name, given) or 'none'}", f"the {name} {given or 'none'}")
+        begun = {run.trial for run in self.runs()}
+        for trial in self.study.get_trials(deepcopy=False):
+            there = trial.distributions  # without a run: not all, if a kill came while it was proposed
+            names = (
+                self.space.keys() | there.keys()
+                if trial.number in begun
+                else self.space.keys() & there.keys()
+            )
+            for name in sorted(names):
+                both = [there.get(name), self.space.get(name)]
+                if kind(both[0]) != kind(both[1]):
+                    same(*(f"{name} as {each}" if each else f"no {name}" for each in both))
+        for name in facts.keys() - noted.keys():
+            self.study.set_user_attr(name, facts[name])
 
     def settle(self) -> None:
         """Tell the study what is decided: of settings with a run that was pruned or failed, and without a race."""
@@ -493,12 +543,13 @@ class Search:
         rows, runs = [], self.of_trials()
         for t in self.study.get_trials(deepcopy=False):
             values = [run.values[0] for run in runs[t.number] if run.values]
-            row = {"trial": t.number, **t.params}
+            own: dict[str, Any] = {}
             if self.seeds != [None]:
-                row |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
+                own |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
                         "sd": stdev(values) if len(values) > 1 else None}  # fmt: skip
             result = t.values[0] if len(t.values or []) == 1 else t.values
-            rows.append(row | {"result": result, "status": t.state.name.lower()})
+            own |= {"result": result, "status": t.state.name.lower()}
+            rows.append({"trial": t.number} | beside(t.params, own | {"trial": 0, "folder": ""}) | own)
         return rows
 
     def sentence(self) -> str:
@@ -577,10 +628,19 @@ def made(node: Any, **options: Any) -> Any:
         return instantiate(node, **options)
 
 
-def refuse_no_number(job: JobReturn) -> None:
-    """Count a job as failed whose result is no finite number."""
+def take_numbers(job: JobReturn, how_many: int) -> None:
+    """Make the result of a job a list of numbers; count it as failed if there are not as many, or one is not finite."""
     if job.status == JobStatus.COMPLETED:
-        values = job.return_value if isinstance(job.return_value, list) else [job.return_value]
-        if not all(isinstance(value, int | float) and isfinite(value) for value in values):
-            error = HydraException(f"{' '.join(job.overrides or ())}: its result is {job.return_value}")
-            job.status, job.return_value = JobStatus.FAILED, error
+        result = job.return_value
+        given = result if isinstance(result, list | tuple) else [result]
+        values = [each.item() if getattr(each, "ndim", None) == 0 else each for each in given]  # numpy, torch
+        if len(values) == how_many and all(
+            isinstance(each, int | float) and isfinite(each) for each in values
+        ):
+            job.return_value = values
+        else:
+            wanted = (
+                "a finite number" if how_many == 1 else f"{how_many} finite numbers, one for each direction"
+            )
+            words = f"{' '.join(job.overrides or ())}: its result is {result}; it must be {wanted}"
+            job.status, job.return_value = JobStatus.FAILED, HydraException(words)

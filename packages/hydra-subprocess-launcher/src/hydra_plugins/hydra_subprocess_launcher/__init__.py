@@ -4,7 +4,13 @@ The files of this package whose names begin with an underscore are loaded once. 
 it looks for plugins, so that their classes are not those that were imported before.
 """
 
-from hydra_plugins.hydra_subprocess_launcher._files import locked, name_of_result, print_table, write_results
+from hydra_plugins.hydra_subprocess_launcher._files import (
+    beside,
+    locked,
+    name_of_result,
+    print_table,
+    write_results,
+)
 from hydra_plugins.hydra_subprocess_launcher._reports import ended_early, report
 
-__all__ = ["ended_early", "locked", "name_of_result", "print_table", "report", "write_results"]
+__all__ = ["beside", "ended_early", "locked", "name_of_result", "print_table", "report", "write_results"]

@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -70,9 +70,14 @@ def name_of_result(configs: Iterable[Any]) -> str:
     return name if isinstance(name, str) else "result"
 
 
+def beside(overrides: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of overrides; one with the name of a column of `own` is called otherwise."""
+    return {f"{key} (key)" if key in own else key: value for key, value in overrides.items()}
+
+
 def print_table(rows: Sequence[dict[str, Any]], result: str = "result") -> None:
     """Print what differs between rows; the column of results is headed by `result`."""
-    names = [name for name in (rows[0] if rows else ()) if name in ("result", "status")
+    names = [name for name in dict.fromkeys(itertools.chain(*rows)) if name in ("result", "status")
              or (name != "folder" and len({str(row.get(name)) for row in rows}) > 1)]  # fmt: skip
 
     def text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
@@ -20,6 +21,11 @@ def ended_early(job: JobReturn) -> bool:
     return isinstance(job._return_value, EndedEarly)
 
 
+def plain(value: Any) -> Any:
+    """Return a number of numpy, torch or the like as one of Python; anything else as None, for JSON."""
+    return value.item() if getattr(value, "ndim", None) == 0 else None
+
+
 def report(value: float, step: int, folder: Path | None = None) -> None:
     """Report a value of the running job to the sweeper, which may end the job early.
 
@@ -30,7 +36,7 @@ def report(value: float, step: int, folder: Path | None = None) -> None:
     """
     folder = folder or Path(HydraConfig.get().runtime.output_dir)
     with (folder / REPORTS).open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"step": step, "value": value}) + "\n")
+        file.write(json.dumps({"step": step, "value": value}, default=plain) + "\n")
 
 
 def reports_in(folder: Path) -> list[tuple[int, float]]:

@@ -43,13 +43,14 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_plugins.hydra_subprocess_launcher._files import (
+    beside,
     lock,
     name_of_result,
     print_table,
     write_results,
     write_whole,
 )
-from hydra_plugins.hydra_subprocess_launcher._reports import EndedEarly, reports_in
+from hydra_plugins.hydra_subprocess_launcher._reports import REPORTS, EndedEarly, plain, reports_in
 
 OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
 """Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
@@ -80,7 +81,7 @@ class JobReturnFile(Callback):
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Write the file once the job has ended."""
         if job_return.status == JobStatus.COMPLETED:
-            text = json.dumps(job_return.return_value, default=lambda _: None)
+            text = json.dumps(job_return.return_value, default=plain)
             write_whole(Path(config.hydra.runtime.output_dir) / "job_return.json", text)
 
 
@@ -93,8 +94,8 @@ class SubprocessLauncher(Launcher):
         for place in range(self.n_jobs):
             self.gpus.put(gpus[place % len(gpus)] if gpus else None)
         self.processes: set[subprocess.Popen[bytes]] = set()
-        self.running: dict[str, Path] = {}
-        """Titles of the jobs that run, and their folders."""
+        self.running: dict[str, tuple[Path, int]] = {}
+        """Titles of the jobs that run, their folders, and where in their logs they began."""
         self.logs: dict[int, IO[str]] = {}
         """By the id of a job, its open log, if it is locked before the job's turn."""
         self.interrupted: int | None = None
@@ -178,8 +179,8 @@ class SubprocessLauncher(Launcher):
         while not is_over.wait(1):
             minutes, seconds = divmod(int(time.monotonic() - started), 60)
             running = [
-                f"{title}: {last_line(folder, 'starts', warnings=False).strip()}"
-                for title, folder in [*self.running.items()]
+                f"{title}: {last_line(folder, begin, nothing='starts', warnings=False).strip()}"
+                for title, (folder, begin) in [*self.running.items()]
             ]
             text = f"{minutes}:{seconds:02}  {';  '.join(running)}"
             width = shutil.get_terminal_size().columns - 3
@@ -270,7 +271,8 @@ class SubprocessLauncher(Launcher):
                 command += ["--config-path" if source.provider == "main" else "--config-dir", source.path]
         command += [each for each in hydra.overrides.hydra if not each.lstrip("+~").startswith(OF_SWEEP)]
         recorder = f"+hydra.callbacks.job_return_file={{_target_:{__name__}.JobReturnFile}}"
-        return [*command, *overrides, f"hydra.run.dir={quoted(str(folder))}", recorder]
+        # no sweep, whatever the configuration says
+        return [*command, *overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(str(folder))}", recorder]
 
     def run(self, job: JobReturn) -> None:
         """Run a job and note how it ended."""
@@ -309,13 +311,14 @@ class SubprocessLauncher(Launcher):
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
         note_job(job)
+        begin = os.fstat(log.fileno()).st_size  # before it is what earlier starts printed
         variables = self.variables | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": str(gpu)})
         process = subprocess.Popen(
             self.command(job.overrides or (), folder), env=variables, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.processes.add(process)
-        self.running[str(title)] = folder
+        self.running[str(title)] = folder, begin
         if self.interrupted:  # meanwhile
             process.send_signal(signal.SIGTERM)
         ended, status = self.wait(process, self.places[id(job)], folder)
@@ -329,7 +332,7 @@ class SubprocessLauncher(Launcher):
             job.return_value = json.loads(value.read_text()) if value.is_file() else None
             job.status = JobStatus.COMPLETED
         elif not self.interrupted:
-            message = f"failed with status {status}: {last_line(folder)} (all of it: {folder}/job.log)"
+            message = f"failed with status {status}: {last_line(folder, begin)} (all of it: {folder}/job.log)"
             say(f"{title}  {message}")
             job.return_value = HydraException(f"{words} {message}")
 
@@ -400,19 +403,28 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
 
 def refuse_other_job(job: JobReturn) -> None:
     """Raise CompactHydraException if the folder of a job has another job, whose result is not its own."""
-    path = Path(str(job.working_dir)) / "job.json"
-    given = job.overrides or ()
-    known = json.loads(path.read_text(encoding="utf-8"))["overrides"] if path.is_file() else given
-    if sorted(known) != sorted(given):
+    known, given = noted_overrides(job), job.overrides or ()
+    if known is not None and sorted(known) != sorted(given):
         raise CompactHydraException(
-            f"{' '.join(given)}: {path.parent} has the job {' '.join(known) or 'without overrides'}; "
+            f"{' '.join(given)}: {job.working_dir} has the job {' '.join(known) or 'without overrides'}; "
             "hydra.sweep.subdir must depend on what differs"
         )
 
 
+def noted_overrides(job: JobReturn) -> list[str] | None:
+    """Return the overrides of the job that worked in the folder of a job last; None if that is not known."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        path = Path(str(job.working_dir)) / "job.json"
+        return list(json.loads(path.read_text(encoding="utf-8"))["overrides"])
+    return None
+
+
 def note_job(job: JobReturn) -> None:
-    """Write into the folder of a job which one it is."""
-    write_whole(Path(str(job.working_dir)) / "job.json", json.dumps({"overrides": job.overrides}))
+    """Write into the folder of a job which one it is, and remove what another one has reported there."""
+    folder, known = Path(str(job.working_dir)), noted_overrides(job)
+    if known is None or sorted(known) != sorted(job.overrides or ()):
+        (folder / REPORTS).unlink(missing_ok=True)
+    write_whole(folder / "job.json", json.dumps({"overrides": job.overrides}))
 
 
 def finished(folder: Path) -> tuple[Any] | None:
@@ -421,9 +433,11 @@ def finished(folder: Path) -> tuple[Any] | None:
     return (json.loads(path.read_text(encoding="utf-8")),) if path.is_file() else None
 
 
-def last_line(folder: Path, nothing: str = "nothing was printed", *, warnings: bool = True) -> str:
-    """Return the last line that a job printed, a warning only with `warnings`; `nothing` if there is none."""
-    said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").split("\n")
+def last_line(
+    folder: Path, begin: int = 0, *, nothing: str = "nothing was printed", warnings: bool = True
+) -> str:
+    """Return the last line of a job's log from a byte on, a warning only with `warnings`; `nothing` if there is none."""
+    said = re.split("[\r\n]", (folder / "job.log").read_bytes()[begin:].decode("utf-8", errors="replace"))
     left_out = ("HYDRA_FULL_ERROR",) if warnings else ("HYDRA_FULL_ERROR", "WARNING")
     said = [line for line in said if line.strip() and not any(word in line for word in left_out)]
     return said[-1] if said else nothing
@@ -447,7 +461,8 @@ def row_of(job: JobReturn, status: str) -> dict[str, Any]:
     """Return the row of a job in the table of results."""
     overrides = dict(each.lstrip("+").partition("=")[::2] for each in job.overrides or ())
     result = job.return_value if job.status == JobStatus.COMPLETED else None
-    return overrides | {"result": result, "status": status, "folder": job.working_dir}
+    own = {"result": result, "status": status, "folder": job.working_dir}
+    return beside(overrides, own) | own
 
 
 def show_results(jobs: Sequence[JobReturn], sweep: Path) -> None:
