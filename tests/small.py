@@ -1,5 +1,6 @@
 """Small models and tokenizers for tests."""
 
+import json
 import lzma
 from functools import partial
 from itertools import islice
@@ -175,3 +176,10 @@ def built_in_pairs(count, split="train"):
     rows = (line.rstrip("\n").split("\t") for line in lines)
     chosen = islice((row for row in rows if row[0] == split), count)
     return [SentencePair(row[1], row[2]) for row in chosen]
+
+
+def forget_checksums(folder):
+    """Make a model folder one of who changes its files on purpose."""
+    config = json.loads((folder / "config.json").read_text())
+    del config["sha256"]
+    (folder / "config.json").write_text(json.dumps(config))

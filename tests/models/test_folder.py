@@ -1,6 +1,5 @@
 """Model folders hold what the model computes, or they are refused."""
 
-import json
 from functools import partial
 
 import pytest
@@ -17,7 +16,7 @@ from seq2seq.models import folder as model_folder
 from seq2seq.models import int8
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.proof import prove, steps_of
-from tests.small import model_of, tokenizers_of
+from tests.small import forget_checksums, model_of, tokenizers_of
 
 PAIR = SentencePair("a b c d e f g", "s t u v w x y")
 
@@ -100,13 +99,6 @@ def change(folder, kind):
         weights["encoder.layers.0.weight_ih_l0"] *= 100
     save_file(weights, path)
     forget_checksums(path.parent)
-
-
-def forget_checksums(folder):
-    """As who changes a folder on purpose."""
-    config = json.loads((folder / "config.json").read_text())
-    assert len(config.pop("sha256")) == 3
-    (folder / "config.json").write_text(json.dumps(config))
 
 
 def flip(path, place):

@@ -21,6 +21,7 @@ from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
 from tensorboard_attention.event_files import read_steps
 from tests.conftest import TINY
+from tests.small import forget_checksums
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
 
@@ -219,6 +220,7 @@ def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_p
 )  # fmt: skip
 def test_a_folder_that_is_incomplete_or_of_another_program_says_so(name, content, said, tiny_run, tmp_path):
     shutil.copytree(tiny_run / "model", tmp_path / "model")
+    forget_checksums(tmp_path / "model")
     (tmp_path / "model" / name).unlink()
     if content is not None:
         (tmp_path / "model" / name).write_bytes(content)
@@ -278,6 +280,7 @@ def test_a_model_that_translates_into_nothing_is_not_probed(wordy_run, tmp_path,
     config = json.loads((tmp_path / "model/config.json").read_text())
     config["limits"]["min_ratio"] = 0.0
     (tmp_path / "model/config.json").write_text(json.dumps(config))
+    forget_checksums(tmp_path / "model")
     (tmp_path / "text").write_text("I see it.\n")
     done = program("model", "--source", "text", command="probe", cwd=tmp_path, check=2)
     assert "train it longer" in done.text

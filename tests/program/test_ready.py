@@ -25,7 +25,7 @@ from seq2seq.data.text import example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
 from tests.conftest import ROOT, TINY
-from tests.small import built_in_pairs
+from tests.small import built_in_pairs, forget_checksums
 from tests.test_docs import typed
 
 COMMAND = ROOT / "src/seq2seq/__main__.py"
@@ -170,6 +170,7 @@ def test_a_damaged_int8_folder_is_one_line(tiny_run, tmp_path, program):
 
     command = ["export", "model", tiny_run, "-o", "small", "--precision", "int8"]
     program(*command, script=COMMAND, cwd=tmp_path, check=0)
+    forget_checksums(tmp_path / "small")
     path = tmp_path / "small" / "model.safetensors"
     weights = load_file(path)
     name = next(each for each in weights if each.endswith(".int8_scale"))
