@@ -213,6 +213,16 @@ class TranslationDataModule(pl.LightningDataModule):
             target.learn_case(targets)
         return source, target
 
+    def start_with(self, source: Tokenizer, target: Tokenizer) -> None:
+        """Use the tokenizers of a model; if it has other languages, with those of this corpus and the case of its words."""
+        if source.language != self.source_language:
+            source = source.share(self.source_language)
+        if target.language != self.target_language:
+            target = target.share(self.target_language)
+            if target.truecase:
+                target.learn_case(pair.target for pair in self.splits.train)
+        self.tokenizers = source, target
+
     @cached_property
     def prepared(self) -> Prepared:
         """The corpus with tokenizers and encoded splits; it is read at the first access.

@@ -261,13 +261,13 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
             f"data._target_={config.data._target_}: a subclass of seq2seq.data.TranslationDataModule is needed; "
             "with another LightningDataModule, train a TranslationModule by lightning.Trainer"
         )
+    data.prepare_data()
     trusts = has_own_classes(config)
     if config.init_from is not None:
         saved = load_model_folder(config.init_from, trust_custom_code=trusts)
-        data.tokenizers = saved.source_tokenizer, saved.target_tokenizer
+        data.start_with(saved.source_tokenizer, saved.target_tokenizer)
     elif checkpoint is not None and (folder / "tokenizers").is_dir():
         data.tokenizers = load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
-    data.prepare_data()
     return data
 
 
