@@ -118,7 +118,7 @@ class Run:
             top_k: Sample from the N most probable tokens.
             seed: Of sampling.
             replace_unk: Replace <unk> by the most attended source word.
-            to: Target language, for a model of several languages.
+            to: Target language, for a model of several languages or of both directions.
             device: cpu, cuda or mps.
             precision: Of the computation.
             max_tokens: Maximum padded tokens in a batch.
@@ -186,7 +186,7 @@ class Run:
             length_penalty_alpha: Exponent of gnmt.
             max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
             beam_threshold: Prune hypotheses this far below the best: faster.
-            to: Translate into this language, with a model of several languages.
+            to: Translate into this language, with a model of several languages or of both directions.
             device: cpu, cuda or mps.
             precision: Of the computation.
 

@@ -385,3 +385,36 @@ def test_bfloat16_in_software_is_warned_of(precision, processor, warned, monkeyp
         pl.Trainer(precision=precision, accelerator="cpu", logger=False, enable_checkpointing=False)
     )
     assert ("trainer.precision=32-true" in capsys.readouterr().err) is warned
+
+
+def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_case_of_its_own_target(
+    here, program
+):
+    lines = {"en": "now I see a man", "de": "nun sehe ich den Mann"}
+    keys = ["data=parallel", "recipe=small", "tokenizer=bpe", "data.joint_vocabulary=true", "scheduler.warmup_steps=2",
+            "data.tokenizer={lowercase: true, truecase: true, vocab_size: 300}",
+            "trainer.max_epochs=16", "trainer.check_val_every_n_epoch=16", "optimizer.lr=0.02", "threads=1",
+            "experiment_name=back", "model.tie_embeddings=none", "decoding.beam_size=1"]  # fmt: skip
+
+    def train(source, target, *overrides):
+        names = [f"data.{split}_language={code}" for split, code in (("source", source), ("target", target))]
+        files = [
+            f"data.{split}.{side}=text.{code}"
+            for split in ("train", "validation")
+            for side, code in (("source", source), ("target", target))
+        ]
+        program(*keys, *names, *files, *overrides, cwd=here, check=0)
+
+    def translated(run, *options):
+        return program(f"runs/back/{run}", *options, command="translate", cwd=here)
+
+    for code, line in lines.items():
+        (here / f"text.{code}").write_text(f"{line}\n" * 64)
+    train("en", "de", "name=both", "data.both_directions=true")
+    assert translated("both", lines["en"]).text.strip() == lines["de"]
+    assert translated("both", lines["de"], "--to", "en").text.strip() == lines["en"]
+    train("de", "en", "name=one", "init_from=runs/back/both")
+    assert translated("one", lines["de"]).text.strip() == lines["en"]
+    refused = translated("one", lines["en"], "--to", "de")
+    assert refused.status == 2
+    assert "into en only" in refused.text

@@ -39,7 +39,7 @@ Factory = Callable[..., Tokenizer]
 class Prepared:
     """A corpus that is ready for training: fitted tokenizers and encoded splits.
 
-    There may be no test pairs.
+    There may be no test pairs. `both_directions` is that of the data module.
     """
 
     source_tokenizer: Tokenizer
@@ -47,6 +47,7 @@ class Prepared:
     train: EncodedSplit
     validation: EncodedSplit
     test: EncodedSplit | None
+    both_directions: bool = False
 
     @property
     def held_out(self) -> EncodedSplit:
@@ -211,12 +212,16 @@ class TranslationDataModule(pl.LightningDataModule):
             target.fit(targets)
         if target.truecase:
             target.learn_case(targets)
+        if self.both_directions and source.truecase:
+            source.learn_case(sources)
         return source, target
 
     def start_with(self, source: Tokenizer, target: Tokenizer) -> None:
         """Use the tokenizers of a model; if it has other languages, with those of this corpus and the case of its words."""
         if source.language != self.source_language:
             source = source.share(self.source_language)
+            if self.both_directions and source.truecase:
+                source.learn_case(pair.source for pair in self.splits.train)
         if target.language != self.target_language:
             target = target.share(self.target_language)
             if target.truecase:
@@ -246,7 +251,7 @@ class TranslationDataModule(pl.LightningDataModule):
                 f"no training pair is left: {train.num_blank} blank, {train.num_long} longer than "
                 "data.max_length; check the files or raise data.max_length"
             )
-        return Prepared(*tokenizers, train, validation, test if len(test) else None)
+        return Prepared(*tokenizers, train, validation, test if len(test) else None, self.both_directions)
 
     def setup(self, stage: str | None = None) -> None:
         """Read the corpus, fit the tokenizers, and encode all splits, see `prepared`; only at the first call."""

@@ -45,7 +45,7 @@ class Translator:
         batch_size: Maximum size of a batch.
         precision: Format of the matrix products: ``fp32``, ``bf16``, or ``int8`` (of the decoder, see
             `quantized`); scores, states and attention are float32.
-        to: Code of the target language, for a model of several languages.
+        to: Code of the target language, for a model of several languages or of both directions.
 
     Raises:
         InputError: The models have different vocabularies, there is no such precision, or the model was not
@@ -63,6 +63,8 @@ class Translator:
         precision: str = "fp32",
         to: str | None = None,
     ) -> None:
+        if to is not None and all(member.translates_back_to(to) for member in exported):
+            exported = tuple(member.reversed() for member in exported)
         first = exported[0]
         for place, member in enumerate(exported[1:], start=2):
             _require_same_tokens("source", place, first.source_tokenizer, member.source_tokenizer)

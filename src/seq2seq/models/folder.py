@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,12 +48,22 @@ BOUND = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """A model with its tokenizers, and how long its translations may be."""
+    """A model with its tokenizers, how long its translations may be, and whether it has learned both directions."""
 
     model: Seq2Seq
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     limits: LengthLimits = DEFAULT_LIMITS
+    both_directions: bool = False
+
+    def translates_back_to(self, language: str) -> bool:
+        """Return whether a language is that of the source, and the model has learned to translate into it."""
+        languages = self.source_tokenizer.language, self.target_tokenizer.language
+        return self.both_directions and language == languages[0] != languages[1]
+
+    def reversed(self) -> "SavedModel":
+        """Return the model with its tokenizers exchanged, which translates in the other direction."""
+        return replace(self, source_tokenizer=self.target_tokenizer, target_tokenizer=self.source_tokenizer)
 
 
 def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str = "fp32") -> None:
@@ -106,7 +116,7 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
     (folder / "model.safetensors").chmod(0o644)
     checksums = {path.name: _checksum(path) for path in sorted(folder.iterdir()) if path.is_file()}
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits),
-              "sha256": checksums}  # fmt: skip
+              "both_directions": saved.both_directions, "sha256": checksums}  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
@@ -151,7 +161,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """
     config_path = config_of(path)
     folder = config_path.parent
-    arguments, limits, checksums = _description(config_path)
+    arguments, limits, both_directions, checksums = _description(config_path)
     for name in ("source.json", "target.json", "model.safetensors"):
         if not (folder / name).exists():
             raise InputError(f"{folder} has no {name}: copy the whole folder, or export the model again")
@@ -182,7 +192,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         raise InputError(
             f"{weights_path} does not hold the model's weights ({reason:.200}): copy it, or export it again"
         ) from error
-    return SavedModel(model, source, target, limits)
+    return SavedModel(model, source, target, limits, both_directions)
 
 
 def _checksum(path: Path) -> str:
@@ -191,10 +201,10 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, dict[str, str]]:
-    """Return the arguments of `build_model` in a config.json, the length limits, and checksums of files.
+def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[str, str]]:
+    """Return the arguments of `build_model` in a config.json, the length limits, both directions or one, and checksums of files.
 
-    Folders of earlier versions have no checksums.
+    Folders of earlier versions have neither of the last two.
 
     Raises:
         InputError: The file describes no model.
@@ -215,7 +225,7 @@ def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, dict[str, st
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"damaged ({type(error).__name__}: {error})"
         raise InputError(f"{path} describes no model of this program: {reason:.200}") from error
-    return arguments, limits, checksums
+    return arguments, limits, config.get("both_directions") is True, checksums
 
 
 def _check_file(path: Path, model: Seq2Seq) -> None:

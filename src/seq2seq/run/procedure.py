@@ -538,7 +538,8 @@ def export(
                 f"note        the last {counted(unused, 'step')} came after the last validation, and are not in the model"
             )
     model = module.model.eval()
-    exported = SavedModel(model, data.source_tokenizer, data.target_tokenizer, module.limits)
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    exported = SavedModel(model, *tokenizers, module.limits, data.both_directions)
     save_model_folder(folder / "model", exported)
     return exported
 
