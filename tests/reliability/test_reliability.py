@@ -157,6 +157,27 @@ def test_a_run_that_is_killed_at_a_border_continues_to_the_same_result(whole, pr
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
+LAST = """
+import os, signal
+from lightning.pytorch.loggers import CSVLogger
+
+class Last(CSVLogger):
+    def log_metrics(self, metrics, step=None):
+        if "test/bleu" in metrics and "KILL" in os.environ:
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_run_that_is_killed_after_its_scores_are_logged_logs_them_once(whole, program, tmp_path):
+    (tmp_path / "last.py").write_text(LAST)
+    run = [*RUN, "name=run", "+logger.last._target_=last.Last", "+logger.last.save_dir=logs"]
+    assert program(*run, cwd=tmp_path, KILL="1").status == -signal.SIGKILL
+    assert "test/bleu" in series(tmp_path / "runs/baseline/run")
+    assert not (tmp_path / "runs/baseline/run/metrics.json").exists()
+    program(*run, cwd=tmp_path, check=0)
+    assert_same_result(whole[0], tmp_path / "runs/baseline/run")
+
+
 @pytest.mark.parametrize(
     "objective", [pytest.param("minimum_risk", marks=pytest.mark.long), "scheduled_sampling"]
 )

@@ -126,7 +126,7 @@ def run(settings: Settings) -> float | None:
                 exported = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
             metrics |= facts(module, trainer, started)
-            log_scores(metrics, trainer, settings)
+            log_scores(metrics, trainer, settings, step)
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder))
         return metric_of(metrics, settings.config.metric)
@@ -591,8 +591,14 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
     }
 
 
-def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings) -> None:
-    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
+def log_scores(
+    metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings, started_at: int | None
+) -> None:
+    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab.
+
+    A start that has trained no step, from the one that it `started_at`, leaves out what an earlier one had logged when
+    it was killed.
+    """
     from lightning.pytorch.loggers import TensorBoardLogger
 
     from seq2seq.evaluation.own_metrics import named_by
@@ -606,7 +612,17 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     few = {name: value for name, value in scores.items() if name.removeprefix("test/") in chosen}
     for logger in trainer.loggers:
         if isinstance(logger, TensorBoardLogger) and few:
-            logger.log_hyperparams(given, few, trainer.global_step)
+            logged = logged_at(logger.log_dir, started_at) if started_at == trainer.global_step else set()
+            if new := {name: value for name, value in few.items() if name not in logged}:
+                logger.log_hyperparams(given, new, trainer.global_step)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()
+
+
+def logged_at(folder: str, step: int) -> set[str]:
+    """Return the tags of the scalars that the event files of a folder have at a step."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(folder, size_guidance={"scalars": 0}).Reload()
+    return {tag for tag in events.Tags()["scalars"] if any(each.step == step for each in events.Scalars(tag))}
