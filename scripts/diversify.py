@@ -101,7 +101,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--teachers", type=int, default=4, help="number of teachers (default: 4)")
     parser.add_argument("--students", type=int, default=1, help="number of students (default: 1; 0: none)")
-    parser.add_argument("--epochs", type=int, default=4, help="of a student, over all pairs (default: 4)")
+    parser.add_argument("--epochs", type=int, default=3, help="of a student, over all pairs (default: 3)")
     parser.add_argument(
         "--text", type=Path, nargs="+", default=[], help="further text in the target language"
     )
