@@ -24,8 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.common.options import count
 from seq2seq.data.text import stream_lines
 from seq2seq.errors import InputError
+from seq2seq.run.config import as_value
 from seq2seq.run.messages import exit_on_error
 
 TRAINING = ["recipe=multi30k", "data=parallel", "data.batch_size=256", "optimizer.lr=0.006"]
@@ -81,7 +83,10 @@ def main() -> None:
         return
     direction = [options.source, options.target]
     name = "-".join(["student", *direction, *([options.name] if more else [])])
-    student = [f"init_from={folder}/teacher-${{seed}}", f"trainer.max_epochs={options.epochs}"]
+    student = [
+        "init_from=${paths.runs_dir}/${experiment_name}/teacher-${seed}",
+        f"trainer.max_epochs={options.epochs}",
+    ]
     files = [pairs / f"*.{language}" for language in direction]
     train(options, folder, direction, files, [*student, f"name={name}-${{seed}}"], options.students)
 
@@ -99,14 +104,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--test", default="test_2016_flickr", help="files to score (default: test_2016_flickr)"
     )
-    parser.add_argument("--teachers", type=int, default=4, help="number of teachers (default: 4)")
+    parser.add_argument("--teachers", type=count, default=4, help="number of teachers (default: 4)")
     parser.add_argument("--students", type=int, default=1, help="number of students (default: 1; 0: none)")
-    parser.add_argument("--epochs", type=int, default=3, help="of a student, over all pairs (default: 3)")
+    parser.add_argument("--epochs", type=count, default=3, help="of a student, over all pairs (default: 3)")
     parser.add_argument(
         "--text", type=Path, nargs="+", default=[], help="further text in the target language"
     )
     parser.add_argument("--name", default="more", help="of what --text makes (default: more)")
-    parser.add_argument("--jobs", type=int, default=1, help="number of commands at a time (default: 1)")
+    parser.add_argument("--jobs", type=count, default=1, help="number of commands at a time (default: 1)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), help="folder of the results (default: runs)"
@@ -114,8 +119,10 @@ def _options() -> argparse.Namespace:
     options = parser.parse_intermixed_args()
     if options.source == options.target:
         raise InputError(f"{options.source} {options.target}: two languages are needed")
-    if options.teachers < max(options.students, 1):
-        raise InputError("a student starts with a teacher: give --teachers at least as many as --students")
+    if not 0 <= options.students <= options.teachers:
+        raise InputError(
+            f"--students={options.students}: each starts with a teacher: 0 to {options.teachers}"
+        )
     return options
 
 
@@ -130,14 +137,18 @@ def train(
     """Train models with the seeds from 1 to `number`, in folders below `folder`."""
     keys = []
     for side, language, path in zip(("source", "target"), direction, files, strict=True):
-        keys += [f"data.{side}_language={language}", f"data.train.{side}='{path}'"]
+        keys += [f"data.{side}_language={language}", f"data.train.{side}={as_value(str(path))}"]
         for split, stem in (("validation", "val"), ("test", options.test)):
-            keys.append(f"data.{split}.{side}='{text_file(options.root / stem, language)}'")
+            keys.append(f"data.{split}.{side}={as_value(str(text_file(options.root / stem, language)))}")
     seeds = ",".join(str(seed + 1) for seed in range(number))
-    keys += [f"paths.runs_dir='{folder.parent}'", f"experiment_name={folder.name}", f"seed={seeds}"]
+    keys += [
+        f"paths.runs_dir={as_value(str(folder.parent))}",
+        f"experiment_name={folder.name}",
+        f"seed={seeds}",
+    ]
     device = {"cuda": "gpu"}.get(options.device, options.device)
     keys += [f"device={device}", f"hydra.launcher.n_jobs={options.jobs}", *options.overrides]
-    run("train.py", "-m", *TRAINING, *overrides, *keys)
+    run("-m", "seq2seq", "train", "-m", *TRAINING, *overrides, *keys)
 
 
 def translate(tasks: Sequence[Task], pairs: Path, options: argparse.Namespace) -> None:
