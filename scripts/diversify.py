@@ -159,11 +159,11 @@ def translate(tasks: Sequence[Task], pairs: Path, options: argparse.Namespace) -
     """
 
     def work(task: Task) -> None:
+        copy(task.text, pairs / f"{task.stem}.{task.language}")
         made, part = pairs / f"{task.stem}.{task.other}", pairs.parent / f"{pairs.name}-{task.stem}.part"
         if not made.exists():
             command = ["-m", "seq2seq", "translate", str(task.teacher), "--source", str(task.text)]
             run(*command, "--to", task.other, "--output", str(part), "--resume", "--device", options.device)
-            copy(task.text, pairs / f"{task.stem}.{task.language}")
             part.replace(made)
 
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -174,8 +174,15 @@ def translate(tasks: Sequence[Task], pairs: Path, options: argparse.Namespace) -
 
 
 def copy(path: Path, to: Path) -> None:
-    """Copy a text, decompressed, unless it is there."""
-    if not to.exists():
+    """Copy a text, decompressed, unless it is there.
+
+    Raises:
+        InputError: Another text is there.
+    """
+    if to.exists():
+        if list(stream_lines(to)) != list(stream_lines(path)):
+            raise InputError(f"{to} is not {path}, of which it was a copy: give another --name or --runs")
+    else:
         to.parent.mkdir(parents=True, exist_ok=True)
         part = to.with_name(f"{to.name}.part")
         with part.open("w", encoding="utf-8", newline="\n") as file:

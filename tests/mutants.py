@@ -1,8 +1,9 @@
 """Break one place of the code at a time and see that a test fails: python -m tests.mutants [WORD …]
 
 Each mutant is a file, a text that stands in it exactly once, and what is put in its place, in a copy of the clone.
-The tests of the mutant's area run first, then those without programs, then all fast tests; with WORDs only mutants whose lines contain one. Exit
-status 1: over `ALLOWED` mutants pass all tests. 2: a text is no longer there, or the tests fail without any mutant.
+The tests of the mutant's area run first, then those that start few programs, then all fast tests; with WORDs only mutants
+whose lines contain one. Exit status 1: over `ALLOWED` mutants pass all tests. 2: a text is no longer there, or the tests
+fail without any mutant.
 """
 
 import os

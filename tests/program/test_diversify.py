@@ -61,6 +61,11 @@ def test_students_learn_from_the_pairs_and_from_what_teachers_translate_both_way
         "bleu"
     ] == pytest.approx(100)
 
+    (corpus / "more.en").write_text("a man\n")
+    changed = diversify(corpus, "de", "en", *options, *SMALL)
+    assert changed.returncode == 2
+    assert "further-1.en is not" in changed.stderr
+
     fewer = diversify(corpus, "en", "de", "--teachers", "1", *SMALL)
     assert fewer.returncode == 2
     assert "teacher-2-de of other teachers or texts" in fewer.stderr

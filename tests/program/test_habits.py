@@ -418,3 +418,5 @@ def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_cas
     refused = translated("one", lines["en"], "--to", "de")
     assert refused.status == 2
     assert "into en only" in refused.text
+    train("de", "en", "name=again", "init_from=runs/back/one", "data.both_directions=true")
+    assert translated("again", lines["en"], "--to", "de").text.strip() == lines["de"]

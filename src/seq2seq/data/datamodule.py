@@ -220,8 +220,8 @@ class TranslationDataModule(pl.LightningDataModule):
         """Use the tokenizers of a model; if it has other languages, with those of this corpus and the case of its words."""
         if source.language != self.source_language:
             source = source.share(self.source_language)
-            if self.both_directions and source.truecase:
-                source.learn_case(pair.source for pair in self.splits.train)
+        if self.both_directions and source.truecase:
+            source.learn_case(pair.source for pair in self.splits.train)
         if target.language != self.target_language:
             target = target.share(self.target_language)
             if target.truecase:
