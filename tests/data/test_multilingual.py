@@ -1,15 +1,18 @@
 """One model of several pairs of languages: tags, scores of each pair, and the way into each language."""
 
 import json
+import re
 import shlex
 
 import pytest
 
-from seq2seq.data import SentencePieceTokenizer, WordTokenizer
+from seq2seq.data import SentencePair, SentencePieceTokenizer, WordTokenizer
 from seq2seq.data.languages import target_tag
 from seq2seq.data.multilingual import MultilingualText
+from seq2seq.data.text import Splits
 from seq2seq.errors import InputError
 from tests.conftest import TINY
+from tests.small import tokenizers_of
 
 EN = [
     f"a {color} {thing} is here ."
@@ -79,6 +82,45 @@ def test_languages_of_one_code_and_other_regions_have_their_own_tags():
 def test_a_mistake_in_the_corpora_is_named(given, message):
     with pytest.raises(InputError, match=message):
         MultilingualText(corpora=given).read()
+
+
+def test_each_language_has_its_own_capitals(tmp_path, program):
+    german, english = "Er gibt mir seine Hand.", "He gives me his hand."
+    for name, text in (("de", german), ("en", english)):
+        (tmp_path / f"all.{name}").write_text(f"{text}\n" * 60)
+    (tmp_path / "all.fr").write_text("Il me donne la main.\n" * 60)
+    given = [
+        f"+data.corpora.fr-{code}.{split}={{source: all.fr, target: all.{code}}}"
+        for code in ("de", "en")
+        for split in ("train", "validation", "test")
+    ]
+    tiny = [each for each in TINY if not each.startswith("tokenizer")]
+    done = program(
+        *tiny, "data=multi", "name=run", "tokenizer=words", "data.tokenizer.lowercase=true", "data.tokenizer.truecase=true",
+        "trainer.max_epochs=30", *given, cwd=tmp_path, check=0,
+    )  # fmt: skip
+    run = tmp_path / "runs/baseline/run"
+    scores = json.loads((run / "metrics.json").read_text())
+    assert scores["test"]["greedy"]["bleu"] == pytest.approx(100), done.text
+    validated = [float(each) for each in re.findall(r"^epoch.* BLEU *([\d.]+)", done.text, re.MULTILINE)]
+    assert validated[-1] == pytest.approx(100)  # while it trains, too
+    for code, text in (("de", german), ("en", english)):
+        found = program(run, "--to", code, "Il me donne la main.", command="translate", cwd=tmp_path, check=0)
+        assert text in found.text
+
+
+def test_capitals_of_a_new_language_are_learned_by_a_training_that_starts_from_a_model():
+    pairs = {
+        code: SentencePair("a", text, languages=f"fr-{code}")
+        for code, text in (("de", "die Hand"), ("en", "the hand"))
+    }
+    _, target = tokenizers_of([pairs["de"]] * 9, ("fr", "mul"), lowercase=True, truecase=True)
+    target.learn_case(["die Hand"] * 9, ["de"] * 9)
+    data = MultilingualText(corpora=corpora("fr-de", "fr-en"), tokenizer=WordTokenizer)
+    data.splits = Splits([*pairs.values()] * 9, [], [])
+    data.start_with(tokenizers_of([pairs["de"]], ("fr", "und"))[0], target)
+    found = data.tokenizers[1]
+    assert [found.text(["hand"], code) for code in ("de", "en")] == ["Hand", "hand"]
 
 
 def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(files, program):

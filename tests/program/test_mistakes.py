@@ -44,6 +44,7 @@ TRAIN = {
     "validations at no epoch": (["trainer.check_val_every_n_epoch=-1"], r"check_val_every_n_epoch=-1"),
     "heatmaps below 0": (["callbacks.attention.heatmaps=-4"], r"heatmaps=-4"),
     "checkpoints at no step": (["callbacks.periodic.every_n_train_steps=-1"], r"every_n_train_steps=-1"),
+    "a folder that follows from others": (["paths.run_dir=elsewhere"], r"paths\.run_dir .*paths\.runs_dir=.*hydra\.run\.dir="),
     "too many threads": (["threads=100000"], r"threads=100000"),
     "too wide a beam": (["decoding.beam_size=1000000"], r"beam_size=1000000"),
     "scores without names": (["module.metrics=seq2seq"], r"module\.metrics=seq2seq"),

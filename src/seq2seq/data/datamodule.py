@@ -211,7 +211,7 @@ class TranslationDataModule(pl.LightningDataModule):
             target = self.target_tokenizer(language=self.target_language)
             target.fit(targets)
         if target.truecase:
-            target.learn_case(targets)
+            target.learn_case(targets, _languages(pairs))
         if self.both_directions and source.truecase:
             source.learn_case(sources)
         return source, target
@@ -221,11 +221,12 @@ class TranslationDataModule(pl.LightningDataModule):
         if source.language != self.source_language:
             source = source.share(self.source_language)
         if self.both_directions and source.truecase:
-            source.learn_case(pair.source for pair in self.splits.train)
-        if target.language != self.target_language:
+            source.learn_case([pair.source for pair in self.splits.train])
+        languages = _languages(self.splits.train)
+        if target.language != self.target_language or not target.casings.keys() >= set(languages):
             target = target.share(self.target_language)
             if target.truecase:
-                target.learn_case(pair.target for pair in self.splits.train)
+                target.learn_case([pair.target for pair in self.splits.train], languages)
         self.tokenizers = source, target
 
     @cached_property
@@ -342,6 +343,11 @@ class TranslationDataModule(pl.LightningDataModule):
             if getattr(tokenizer, "sampling", None)
         }
         return replace(self.prepared.train, **sampled)
+
+
+def _languages(pairs: Sequence[SentencePair]) -> list[str]:
+    """Return the target language of each pair of a corpus that has several; else nothing."""
+    return [pair.target_language for pair in pairs] if any(pair.languages for pair in pairs) else []
 
 
 def prepared_of(trainer: pl.Trainer) -> Prepared | None:

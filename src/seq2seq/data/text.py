@@ -51,6 +51,11 @@ class SentencePair:
     languages: str = ""
 
     @property
+    def target_language(self) -> str:
+        """Code of the target language, if a corpus has several language pairs."""
+        return self.languages.rpartition("-")[2]
+
+    @property
     def is_blank(self) -> bool:
         """Whether a side has no text, see `clean`."""
         return not (clean(self.source) and clean(self.target))

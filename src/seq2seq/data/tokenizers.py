@@ -114,6 +114,7 @@ class Tokenizer(ABC):
             )
         self.min_frequency, self.max_vocab_size = min_frequency, vocab_size
         self.casing = Casing()
+        self.casings: dict[str, Casing] = {}  # by language, of text in several
         self.set_vocabulary(SPECIALS)
 
     @abstractmethod
@@ -158,9 +159,19 @@ class Tokenizer(ABC):
         other.language, other.arguments = language, self.arguments | {"language": language}
         return other
 
-    def learn_case(self, texts: Iterable[str]) -> None:
-        """Learn how words are written, and where lines and sentences begin with a capital, see `Casing`."""
+    def learn_case(self, texts: Sequence[str], languages: Sequence[str] = ()) -> None:
+        """Learn how words are written, and where lines and sentences begin with a capital, see `Casing`.
+
+        `languages` are the codes of those that the texts are in, if they are in several: "Hand" is German, "hand" English.
+        """
         self.casing = Casing.learned(texts, self.language)
+        by_language: dict[str, list[str]] = {}
+        for text, language in zip(texts, languages, strict=bool(languages)):
+            by_language.setdefault(language, []).append(text)
+        self.casings = {
+            code: Casing.learned(own, self.language)  # `prepared` has lower-cased them so
+            for code, own in by_language.items()
+        }
 
     @property
     def vocab_size(self) -> int:
@@ -199,23 +210,29 @@ class Tokenizer(ABC):
         tokens = self.tokens(text)
         return [token for token, index in zip(tokens, self.ids(tokens), strict=True) if index < len(SPECIALS)]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of token ids as one line, without special tokens except ``<unk>``."""
-        return self.text(self.words(i for i in ids if i >= len(SPECIALS) or i == UNKNOWN_ID))
+    def decode(self, ids: Iterable[int], language: str = "") -> str:
+        """Return the text of token ids as one line, without special tokens except ``<unk>``; see `text`."""
+        return self.text(self.words(i for i in ids if i >= len(SPECIALS) or i == UNKNOWN_ID), language)
 
-    def text(self, tokens: Sequence[str]) -> str:
-        """Return the text of tokens as one line, with the case restored if `truecase` is set."""
+    def text(self, tokens: Sequence[str], language: str = "") -> str:
+        """Return the text of tokens as one line, with the case restored if `truecase` is set.
+
+        `language` is the code of the text's own, of text in several.
+        """
         text = re.sub(r"[\r\n]", " ", self.join(tokens))  # subwords spell rare characters in bytes
-        return self.casing.restored(text, self.language) if self.truecase else text
+        casing = self.casings.get(language, self.casing)
+        return casing.restored(text, self.language) if self.truecase else text
 
     # --- files ---
 
     def save(self, folder: Path, side: str) -> None:
         """Write ``<side>.json`` into a folder, and ``<side>.model`` for SentencePiece."""
+        casings = {code: each.saved() for code, each in self.casings.items()}
         description = {
             "class": f"{type(self).__module__}.{type(self).__qualname__}",
             "arguments": self.arguments,
             **self.casing.saved(),
+            **({"casings": casings} if casings else {}),
             "tokens": self.vocabulary,
         }
         folder.mkdir(parents=True, exist_ok=True)
@@ -247,6 +264,8 @@ class Tokenizer(ABC):
                 raise InputError("a token is no text")
             tokenizer.set_vocabulary(description["tokens"])
             tokenizer.casing = Casing.of(description)
+            found = description.get("casings", {})
+            tokenizer.casings = {code: Casing.of(each) for code, each in found.items()}
             tokenizer.read_model(folder, side)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error

@@ -84,6 +84,7 @@ class Translator:
         # a model of one language needs no tag
         self._to = to = None if to == self._target_tokenizer.language != "und" else to
         self.num_replaced = 0
+        self._languages = {target_tag(code): code for code in self._target_tokenizer.casings}
         if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
             *self._source_tokenizer.vocabulary
         }:
@@ -224,7 +225,8 @@ class Translator:
                     found = with_heads(self._models, source, found)
             for index, hypotheses in zip(indices, found, strict=True):
                 text = sentences[index] if replace_unk else ""
-                made = [self._translation(encoded[index], text, each) for each in hypotheses]
+                language = self._languages.get(sentences[index].partition(" ")[0], "")
+                made = [self._translation(encoded[index], text, each, language) for each in hypotheses]
                 facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
                 if not return_attention:  # the weights of many long lines would fill the memory
                     facts["weights"] = EMPTY.weights
@@ -242,15 +244,17 @@ class Translator:
         """Return the unknown tokens of a source sentence, see `Tokenizer.unknown`."""
         return self._source_tokenizer.unknown(sentence)
 
-    def _translation(self, source_ids: list[int], source: str, hypothesis: Hypothesis) -> Translation:
-        """Return a hypothesis as a translation; if `source` is given, its words replace ``<unk>``."""
+    def _translation(
+        self, source_ids: list[int], source: str, hypothesis: Hypothesis, language: str
+    ) -> Translation:
+        """Return a hypothesis as a translation into a language; if `source` is given, its words replace ``<unk>``."""
         tokens = self._target_tokenizer.words(hypothesis.ids)
-        text = self._target_tokenizer.decode(hypothesis.ids)
+        text = self._target_tokenizer.decode(hypothesis.ids, language)
         if source and UNKNOWN_ID in hypothesis.ids:
             words = _words_of_tokens(self._source_tokenizer, source)
             tokens = _with_source_words(tokens, words, hypothesis)
             self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
-            text = self._target_tokenizer.text([t for t in tokens if t != END])
+            text = self._target_tokenizer.text([t for t in tokens if t != END], language)
         return Translation(
             text=text,
             source_tokens=(*self._source_tokenizer.words(source_ids), END),

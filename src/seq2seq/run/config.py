@@ -234,8 +234,13 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     """Resolve a composed configuration; `config` stays as it is.
 
     Raises:
-        InputError: A value is missing.
+        InputError: A value is missing, or the folder is given where it is not read.
     """
+    if "paths.run_dir" in given_keys(overrides):
+        raise InputError(
+            "paths.run_dir follows from the others: give name=… for another folder of the experiment, paths.runs_dir=… "
+            "for that of all runs, or hydra.run.dir=… for any other"
+        )
     config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.set_readonly(config, False)
     missing = sorted(OmegaConf.missing_keys(config))

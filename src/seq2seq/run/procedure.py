@@ -526,7 +526,7 @@ def export(
     `checkpoint` is where the training continued from; nothing else holds the mean of its weights if no step was left.
     """
     from seq2seq.models.folder import SavedModel, save_model_folder
-    from seq2seq.training.callbacks import checkpoint_to_keep, unused_steps
+    from seq2seq.training.callbacks import checkpoint_to_keep, is_unjudged, unused_steps
 
     announce("exporting the model")
     last = dict.fromkeys([str(folder / "checkpoints" / "last.ckpt"), *([checkpoint] if checkpoint else [])])
@@ -536,6 +536,10 @@ def export(
         if unused := unused_steps(trainer, kept):
             print(
                 f"note        the last {counted(unused, 'step')} came after the last validation, and are not in the model"
+            )
+        elif is_unjudged(trainer):
+            print(
+                "note        no validation was left to choose a model by its score: this is the one of the last step"
             )
     model = module.model.eval()
     tokenizers = data.source_tokenizer, data.target_tokenizer

@@ -187,7 +187,7 @@ class AttentionLogger(Callback):
                 target = data.target_tokenizer.words(hypothesis.ids)
                 bleu = None
                 if kind != "forced" and pair.target:
-                    text = data.target_tokenizer.decode(hypothesis.ids)
+                    text = data.target_tokenizer.decode(hypothesis.ids, pair.target_language)
                     bleu = sentence_bleu_score(text, pair.target, data.target_tokenizer.language)
                 # gold links are those of the reference, not of a different translation
                 same = target == references[place]

@@ -326,6 +326,12 @@ def unused_steps(trainer: pl.Trainer, kept: Mapping[str, Any]) -> int:
     return trainer.global_step - validated if kept["global_step"] <= validated else 0
 
 
+def is_unjudged(trainer: pl.Trainer) -> bool:
+    """Return whether checkpoints were to be compared by a score, and there was no validation that gave one."""
+    kept = [each for each in trainer.checkpoint_callbacks if isinstance(getattr(each, "monitor", None), str)]
+    return bool(kept) and not any(getattr(each, "best_model_path", "") for each in kept)
+
+
 def out_of_time(trainer: pl.Trainer) -> bool:
     """Return whether a training has used the time of `lightning.Trainer(max_time=…)`."""
     left = [each.time_remaining() for each in callbacks_of(trainer) if isinstance(each, Timer)]

@@ -155,8 +155,11 @@ class SplitScores:
     def add_translations(self, batch: Batch, hypotheses: Iterable[Hypothesis]) -> None:
         """Add a translation of each sentence of a batch of a corpus."""
         assert self._data is not None
+        split = self._data.test if self._split == "test" else self._data.validation
+        assert split is not None
         for index, hypothesis in zip(batch.sentence_ids.tolist(), hypotheses, strict=True):
-            self.sums.translations[index] = self._data.target_tokenizer.decode(hypothesis.ids)
+            language = split.pairs[index].target_language
+            self.sums.translations[index] = self._data.target_tokenizer.decode(hypothesis.ids, language)
 
     def end(self, trainer: pl.Trainer, metrics: Mapping[str, Any]) -> dict[str, float]:
         """Return the values to log, of all processes: scores by name, and the step; empty without batches."""
