@@ -9,7 +9,7 @@ and translates both sides of the training text. A student starts with a teacher'
 the pairs and from all translations. `--text` is further text in the target language, which the teachers translate back.
 
 The steps are commands, which are printed. What they have made stays: the same command goes on where an earlier one ended,
-and the other direction (`de en`) has the same teachers and translations. KEY=VALUE at the end is for every training.
+and the other direction (`de en`) has the same teachers and translations. KEY=VALUE, such as threads=1, is for every training.
 
 Nguyen et al., "Data diversification: a simple strategy for neural machine translation", 2020; Sennrich et al.,
 "Improving neural machine translation models with monolingual data", 2016.
@@ -87,6 +87,7 @@ def main() -> None:
         "init_from=${paths.runs_dir}/${experiment_name}/teacher-${seed}",
         f"trainer.max_epochs={options.epochs}",
     ]
+    require_same_texts(folder / f"{name}.txt", sorted({path.stem for path in pairs.iterdir()}))
     files = [pairs / f"*.{language}" for language in direction]
     train(options, folder, direction, files, [*student, f"name={name}-${{seed}}"], options.students)
 
@@ -117,6 +118,14 @@ def _options() -> argparse.Namespace:
         "--runs", type=Path, default=Path("runs"), help="folder of the results (default: runs)"
     )
     options = parser.parse_intermixed_args()
+    for path in options.text:
+        if not path.is_file():
+            hint = ": give KEY=VALUE before --text" if "=" in path.name else ""
+            raise InputError(f"--text {path}: there is no such file{hint}")
+    if any(each.startswith("overwrite=") for each in options.overrides):
+        raise InputError(
+            "overwrite=… would keep the translations of the teachers before: remove the folder of the results"
+        )
     if options.source == options.target:
         raise InputError(f"{options.source} {options.target}: two languages are needed")
     if not 0 <= options.students <= options.teachers:
@@ -171,6 +180,21 @@ def translate(tasks: Sequence[Task], pairs: Path, options: argparse.Namespace) -
     wanted = {"original", *(task.stem for task in tasks)}
     if others := {path.stem for path in pairs.iterdir() if not path.name.endswith(".part")} - wanted:
         raise InputError(f"{pairs} has {min(others)} of other teachers or texts: give these, or remove it")
+
+
+def require_same_texts(path: Path, names: Sequence[str]) -> None:
+    """Note of which texts students learn, the first time.
+
+    Raises:
+        InputError: Earlier ones have learned of others.
+    """
+    if path.exists() and (earlier := path.read_text(encoding="utf-8").split()) != [*names]:
+        other = min({*earlier} ^ {*names})
+        raise InputError(
+            f"the models {path.with_suffix('')}-… have learned {'with' if other in earlier else 'without'} {other}: give "
+            "another --name or --runs, or remove them and this list of their texts"
+        )
+    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
 
 
 def copy(path: Path, to: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from seq2seq.common.counted import counted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, warn
 from seq2seq.common.shipped import config_of, model_name, model_path
 from seq2seq.data.text import SentencePair, pairs_of_run, read_parallel
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
@@ -64,6 +64,7 @@ class Run:
         """Return the translator with these members and options, which is loaded once."""
         from seq2seq.decoding.translator import Translator
 
+        ensemble = [ensemble] if isinstance(ensemble, str | Path) else ensemble
         options: dict[str, Any] = {
             "device": device, "precision": precision, "max_tokens": max_tokens, "to": to,
             "trust_custom_code": self.trust_custom_code,
@@ -227,11 +228,14 @@ class Run:
         return evaluation(translator, pairs, search, files)
 
     def _test_split(self) -> str:
-        """Return the split that the run kept."""
+        """Return the split that the run kept; warn if it is that of the validation."""
         folder = self.folder / "predictions"
         split = "test" if (folder / "test.source.txt").is_file() else "val"
-        if not (folder / f"{split}.source.txt").is_file():
+        is_lost = split == "val" and (self.folder / "metrics.json").is_file() and "test" in self.metrics
+        if is_lost or not (folder / f"{split}.source.txt").is_file():
             raise InputError(f"{self.folder} holds no test split: give --source FILE and --reference FILE")
+        if split == "val":
+            warn("the run has no test split: these are scores of the validation split, which chose the model")
         return split
 
     def align(
@@ -266,7 +270,7 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or a model has no attention.
         """
-        from seq2seq.decoding.aligner import aligned, read_gold, word_attention
+        from seq2seq.decoding.aligner import aligned, opposite, read_gold, word_attention
 
         if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
             raise InputError(
@@ -277,13 +281,15 @@ class Run:
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {counted(len(pairs), 'sentence pair')}")
-        options: dict[str, Any] = {
-            "device": device, "max_tokens": max_tokens, "trust_custom_code": self.trust_custom_code,
-        }  # fmt: skip
-        found = [word_attention(self.folder, pairs, **options)]
+        from seq2seq.models.folder import load_attending
+
+        options: dict[str, Any] = {"device": device, "max_tokens": max_tokens}
+        model = load_attending(self.folder, trust_custom_code=self.trust_custom_code)
+        found = [word_attention(model, pairs, **options)]
         if reverse is not None:
+            other = load_attending(model_path(reverse), trust_custom_code=self.trust_custom_code)
             swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
-            found.append(word_attention(model_path(reverse), swapped, **options))
+            found.append(word_attention(opposite(other, model), swapped, **options))
         return aligned(pairs, list(zip(*found, strict=True)), method, threshold, right)
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
@@ -421,7 +427,13 @@ def train(
         TrainingInterrupted: Ctrl-C or SIGTERM stopped training after a checkpoint was saved.
     """
     given = list(overrides)
+    if not all(isinstance(each, str) for each in given):
+        raise InputError('give each override as a text of its own, such as train("seed=1", "attention=dot")')
     try:
+        if source is None and target is None and (validation or test):
+            raise InputError(
+                "validation and test belong to source and target, the sentences to train on: give these, too"
+            )
         if source is not None or target is not None:
             with composed([each for each in given if each.startswith("paths.runs_dir=")]) as config:
                 folder = Path(config.paths.runs_dir) / ".text"

@@ -295,6 +295,24 @@ def test_a_first_line_that_may_be_a_header_is_told_where_columns_have_numbers(tm
     assert "'a note,another note', is a pair" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_number_with_the_name_of_a_language_is_no_text(kind, tmp_path):
+    sentences = [f"I see {n} dogs" for n in range(12)], [f"Saya lihat {n} anjing" for n in range(12)]
+    numbered = {"id": range(12), "english": sentences[0], "indonesia": sentences[1]}
+    table = [dict(zip(numbered, row, strict=True)) for row in zip(*numbered.values(), strict=True)]
+    content = {
+        "csv": rows(*([name, *cells] for name, cells in numbered.items()), mark=","),
+        "json": "".join(f"{json.dumps(row)}\n" for row in table),
+    }[kind]
+    said = refusal(tmp_path, content, name=f"a.{kind}", languages=("en", "id"))
+    assert "id has only numbers" in said
+    chosen = {"source_column": "english", "target_column": "indonesia"}
+    assert read(tmp_path, content, name=f"a.{kind}", languages=("en", "id"), **chosen)[0] == (
+        "I see 0 dogs",
+        "Saya lihat 0 anjing",
+    )
+
+
 @pytest.mark.parametrize(
     ("member", "word"),
     [("word/document.xml", "Word"), ("xl/workbook.xml", "CSV"), ("content.xml", "OpenDocument")],

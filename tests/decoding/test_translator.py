@@ -296,6 +296,39 @@ def test_members_of_an_ensemble_share_their_vocabulary(tmp_path, folder):
         Translator.load(folder, other)
 
 
+def test_members_of_an_ensemble_translate_in_one_direction(tmp_path):
+    pairs = [SentencePair("the dog", "le chien")] * 9
+    tokenizers = tokenizers_of(pairs, ("en", "fr"), joint=True)
+    sizes = {"source_vocab_size": tokenizers[0].vocab_size, "target_vocab_size": tokenizers[1].vocab_size}
+    there = SavedModel(model_of(**sizes).float(), *tokenizers)
+    back = SavedModel(model_of(**sizes).float(), *tokenizers[::-1])
+    both = SavedModel(model_of(**sizes).float(), *tokenizers, both_directions=True)
+    with pytest.raises(
+        InputError, match="model 2 of the ensemble translates from fr into en, the first from en into fr"
+    ):
+        Translator(there, back)
+    for members in ((there, both), (both, there), (back, both), (both, back)):
+        to = "fr" if there in members else "en"
+        (found,) = Translator(*members, to=to).translate(["the le dog"])
+        assert found.source_tokens[:3] == ("the", "le", "dog")
+    with pytest.raises(InputError, match="translates from"):
+        Translator(both, back)
+
+
+def test_the_tag_of_the_language_replaces_no_unknown_word():
+    pairs = [SentencePair(f"xx{code} a strange word", "a word") for code in ("de", "fr")] * 9
+    tokenizers = tokenizers_of(pairs, ("en", "mul"))
+    model = model_of(
+        source_vocab_size=tokenizers[0].vocab_size, target_vocab_size=tokenizers[1].vocab_size
+    ).float()
+    model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+    translator = Translator(SavedModel(model, *tokenizers))
+    (found,) = translator.translate(["xxde strange strange"], replace_unk=True)
+    assert set(found.text.split()) == {"strange"}
+    (found,) = Translator(SavedModel(model, *tokenizers), to="fr").translate(["strange"], replace_unk=True)
+    assert set(found.text.split()) == {"strange"}
+
+
 def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path):
     exported = exported_model(tmp_path)
     exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3

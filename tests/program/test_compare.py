@@ -44,6 +44,13 @@ def make_three(folder, **options):
             make_run(folder / f"{kind}-{seed}", seed, quality, kind=kind, **options)
 
 
+def test_seeds_that_were_scored_on_different_sentences_have_no_mean(tmp_path, program):
+    make_run(tmp_path / "runs/a", 1, 0.9)
+    make_run(tmp_path / "runs/b", 2, 0.9, references=[f"{line} now" for line in REFERENCES])
+    refused = program("runs", cwd=tmp_path, command="compare", check=2)
+    assert "different sentences" in refused.text
+
+
 def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     make_three(tmp_path / "runs")
     (tmp_path / "here").mkdir()

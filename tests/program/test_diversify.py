@@ -66,9 +66,13 @@ def test_students_learn_from_the_pairs_and_from_what_teachers_translate_both_way
     assert changed.returncode == 2
     assert "further-1.en is not" in changed.stderr
 
+    further = diversify(corpus, "en", "de", "--teachers", "3", *SMALL)
+    assert further.returncode == 2
+    assert "have learned without teacher-3-" in further.stderr
+
     fewer = diversify(corpus, "en", "de", "--teachers", "1", *SMALL)
     assert fewer.returncode == 2
-    assert "teacher-2-de of other teachers or texts" in fewer.stderr
+    assert "of other teachers or texts" in fewer.stderr
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,9 @@ def test_students_learn_from_the_pairs_and_from_what_teachers_translate_both_way
         (["en", "fr"], "train.fr"),
         (["en", "de", "--students", "5"], "0 to 4"),
         (["en", "en"], "two languages"),
+        (["en", "de", "--text", "nowhere.de", "threads=1"], "nowhere.de: there is no such file"),
+        (["en", "de", "--text", "train.de", "threads=1"], "give KEY=VALUE before --text"),
+        (["en", "de", "overwrite=true"], "translations of the teachers before"),
     ],
 )
 def test_a_mistake_is_one_line(corpus, arguments, said):

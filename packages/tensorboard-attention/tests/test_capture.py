@@ -615,6 +615,43 @@ def test_a_sentence_without_a_batch():
     assert_same(found, {"self-attention": [of_heads(x[None], x[None], H)]})
 
 
+class SentencesAttention(nn.Module):
+    """Computes the weights of one sentence after the other."""
+
+    def forward(self, queries, keys):
+        return [(query @ key.T).softmax(-1) @ key for query, key in zip(queries, keys, strict=True)]
+
+
+class WindowAttention(nn.Module):
+    def forward(self, query, keys):
+        return (query @ keys.transpose(1, 2)).softmax(-1) @ keys
+
+
+class Window(nn.Module):
+    """Keeps the keys of the last three tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = WindowAttention()
+
+    def forward(self, queries, keys):
+        return [self.attention(queries[:, [t]], keys[:, max(0, t - 2) : t + 1]) for t in range(keys.size(1))]
+
+
+@pytest.mark.parametrize(
+    ("model", "call", "said"),
+    [
+        (SentencesAttention(), (torch.randn(3, 5, D), torch.randn(3, 7, D)), "are of one sentence"),
+        (Window(), (torch.randn(3, 5, D), torch.randn(3, 5, D)), "in a window"),
+    ],
+    ids=["sentences", "window"],
+)
+def test_rows_that_belong_to_several_sentences_or_places_are_named(model, call, said):
+    with pytest.warns(UserWarning, match=said), capture(model) as found:
+        model(*call)
+    assert not found.layers
+
+
 class HeadsFirstAttention(nn.Module):
     """Has a softmax over (heads * B, T, S), made of a dimension of its own, or of parts."""
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -69,7 +69,7 @@ def translate(
 
     from seq2seq.decoding.translation import UnknownCount
 
-    number = keep_whole_lines(output) if resume and output is not None and output.exists() else 0
+    number = _num_done(output, is_json=json) if resume and output is not None and output.exists() else 0
     _announce(source, output, number)
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     if len(list(islice(lines, number))) < number:
@@ -163,6 +163,26 @@ def _facts(translation: "Translation") -> Iterator[str]:
             width = shutil.get_terminal_size().columns
             weights = translation.weights.float().tolist()
             yield from matrix_lines(weights, translation.marked_source(), translation.target_tokens, width)
+
+
+def _num_done(output: Path, *, is_json: bool) -> int:
+    """Return how many lines of a file are kept, see `keep_whole_lines`.
+
+    Raises:
+        InputError: They are no JSON where that is asked for, or the reverse.
+    """
+    number = keep_whole_lines(output)
+    if number:
+        with output.open(encoding="utf-8", errors="replace") as file:
+            line = next(file)
+        try:
+            is_object = isinstance(loads(line), dict)
+        except ValueError:
+            is_object = False
+        if is_object != is_json:
+            has = "JSON" if is_object else "text"
+            raise InputError(f"--resume: {output} has {has}: give the options that it was begun with")
+    return number
 
 
 def keep_whole_lines(path: Path) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
+
 from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
 
@@ -28,6 +30,18 @@ def on_disk(name: str | Path) -> str:
         InputError: There is no file at the address, it cannot be read, or that needs a package.
     """
     return _copied(str(name)) if is_address(name) else str(name)
+
+
+def overrides_of(run: Path) -> list[str]:
+    """Return the overrides with which a run was trained; Hydra's own file is also of a later command that was refused."""
+    found = next(
+        (each for each in (run / "overrides.yaml", run / ".hydra/overrides.yaml") if each.is_file()), None
+    )
+    try:
+        given = [] if found is None else yaml.safe_load(found.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):  # they are for labels only
+        return []
+    return [str(each) for each in given] if isinstance(given, list) else []
 
 
 def matching(pattern: str | Path) -> list[str]:

@@ -240,6 +240,10 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.both_directions and not self.joint_vocabulary:
             raise InputError("data.both_directions=true needs data.joint_vocabulary=true")
         tokenizers = self.tokenizers
+        if self.both_directions and tokenizers[0].vocabulary != tokenizers[1].vocabulary:
+            raise InputError(
+                "data.both_directions=true needs one vocabulary, and the model to start from (init_from) has two"
+            )
         announce("tokenizing")
         warn_of_lost_text(tokenizers[1], [pair.target for pair in splits.train[:200]])
         train = self.encode_train(splits.train)

@@ -37,7 +37,8 @@ EXAMPLES, MOST_COMMON, WIDTH, LONGEST = 3, 8, 60, 40
 
 def corpus_summary(data: "TranslationDataModule") -> str:
     """Return a table of the splits and a line on the vocabularies, of a corpus that is set up."""
-    joint = "one for both" if data.joint_vocabulary else "source and target"
+    source, target = (each.vocabulary for each in data.tokenizers)
+    joint = "one for both" if source == target else "source and target"
     sizes = " / ".join(f"{each.vocab_size:,}" for each in data.tokenizers) + " tokens"
     wanted = [size for each in data.tokenizers if (size := each.max_vocab_size or 0) > each.vocab_size]
     all_of_it = f"; the text has no more, of vocab_size={max(wanted):,}" if wanted else ""

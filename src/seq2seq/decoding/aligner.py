@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2seq.common.counted import counted
+from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
 from seq2seq.errors import InputError
@@ -31,6 +32,7 @@ from seq2seq.evaluation.alignment import (
 
 if TYPE_CHECKING:
     from seq2seq.data.tokenizers import Tokenizer
+    from seq2seq.models.folder import SavedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +51,19 @@ class WordAttention:
 
 
 def word_attention(
-    model_path: Path,
-    pairs: Sequence[SentencePair],
-    *,
-    device: str,
-    max_tokens: int,
-    trust_custom_code: bool = False,
+    exported: "SavedModel", pairs: Sequence[SentencePair], *, device: str, max_tokens: int
 ) -> list[WordAttention]:
     """Return the attention of a model between the words of given translations.
 
     Words are those of `text_words`, independent of the model's tokenizer; ``<eos>`` is left out.
 
     Raises:
-        InputError: There is no model with attention, there is no such device, or the tokens do not spell the
-            words.
+        InputError: There is no such device, or the tokens do not spell the words.
     """
     from seq2seq.data.batching import BatchSize
     from seq2seq.decoding.forced import force_translate
     from seq2seq.decoding.translator import device_named
-    from seq2seq.models.folder import load_attending
 
-    exported = load_attending(model_path, trust_custom_code=trust_custom_code)
     forced = force_translate(
         exported, pairs, device=device_named(device), batch_size=BatchSize(sentences=None, tokens=max_tokens)
     )
@@ -84,6 +78,29 @@ def word_attention(
         words = (frozenset(place for places in side for place in places) for side in sides)
         found.append(WordAttention(merge_words(translation.weights.numpy(), *sides), *words))
     return found
+
+
+def opposite(other: "SavedModel", model: "SavedModel") -> "SavedModel":
+    """Return another model in the direction opposite to that of a model.
+
+    Raises:
+        InputError: It does not translate so.
+    """
+    source, target = (
+        base_language(each.language) for each in (model.source_tokenizer, model.target_tokenizer)
+    )
+    for each in (
+        (other, other.reversed()) if other.translates_back_to(other.source_tokenizer.language) else (other,)
+    ):
+        if (base_language(each.source_tokenizer.language), base_language(each.target_tokenizer.language)) == (
+            target,
+            source,
+        ):
+            return each
+    raise InputError(
+        f"--reverse: a model from {target} into {source} is needed, and this one translates from "
+        f"{other.source_tokenizer.language} into {other.target_tokenizer.language}"
+    )
 
 
 def words_of(pairs: Sequence[SentencePair]) -> list[tuple[list[str], list[str]]]:

@@ -1,7 +1,7 @@
 """Translate a test set with greedy and beam search, and score the translations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,14 @@ def score_searches(
     with_interval: bool = False,
     metrics: Mapping[str, Any] | None = None,
 ) -> dict[str, ScoreCard]:
-    """Score the translations of greedy search, and of `search` if it is a beam search.
+    """Score the translations of greedy search, with the length limits of `search`, and of that if it is a beam search.
 
     The other options are those of `score_card`.
 
     Returns:
         Scores by the name of the search: ``greedy``, then for example ``beam 5``.
     """
-    searches = {"greedy": GREEDY}
+    searches = {"greedy": replace(GREEDY, min_ratio=search.min_ratio, max_ratio=search.max_ratio)}
     if search.beam_size > 1:
         searches[f"beam {search.beam_size}"] = search
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]

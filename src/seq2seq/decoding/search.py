@@ -436,6 +436,9 @@ class Search:
 
     def __post_init__(self) -> None:
         self.limits(LengthLimits(max_ratio=1e6))
+        for name, size in (("beam size", self.beam_size), ("number of translations", self.num_best)):
+            if not isinstance(size, int) or isinstance(size, bool):
+                raise InputError(f"{name} {size!r}: give a whole number")
         if self.beam_size > MAX_BEAM:
             raise InputError(f"beam size {self.beam_size}: give {MAX_BEAM:,} at most")
         if not 1 <= self.num_best <= self.beam_size:

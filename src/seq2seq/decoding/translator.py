@@ -12,7 +12,7 @@ from seq2seq.common.counted import counted
 from seq2seq.common.progress import tracked
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
-from seq2seq.data.languages import require_tags, target_tag
+from seq2seq.data.languages import base_language, require_tags, target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import clean, split_words
@@ -63,12 +63,15 @@ class Translator:
         precision: str = "fp32",
         to: str | None = None,
     ) -> None:
-        if to is not None and all(member.translates_back_to(to) for member in exported):
-            exported = tuple(member.reversed() for member in exported)
+        if to is not None:
+            exported = tuple(
+                member.reversed() if member.translates_back_to(to) else member for member in exported
+            )
         first = exported[0]
         for place, member in enumerate(exported[1:], start=2):
             _require_same_tokens("source", place, first.source_tokenizer, member.source_tokenizer)
             _require_same_tokens("target", place, first.target_tokenizer, member.target_tokenizer)
+            _require_same_languages(place, first, member)
         if precision not in ("fp32", "bf16", "int8"):
             raise InputError(f"there is no precision {precision!r}: choose fp32, bf16 or int8")
         if precision == "int8" and device.type != "cpu":
@@ -186,6 +189,8 @@ class Translator:
         """
         if isinstance(sentences, str) or isinstance(prefixes, str):
             raise InputError('give a list of sentences, such as ["A sentence."], not a text')
+        sentences = list(sentences)  # a file's lines, and other texts that can be read once
+        prefixes = None if prefixes is None else list(prefixes)
         if prefixes is not None and len(prefixes) != len(sentences):
             raise InputError(
                 f"{counted(len(sentences), 'sentence')}, but prefixes for {len(prefixes):,}: give one for each"
@@ -252,7 +257,9 @@ class Translator:
         text = self._target_tokenizer.decode(hypothesis.ids, language)
         if source and UNKNOWN_ID in hypothesis.ids:
             words = _words_of_tokens(self._source_tokenizer, source)
-            tokens = _with_source_words(tokens, words, hypothesis)
+            tokens = _with_source_words(
+                tokens, words, hypothesis, first=int(self.target_language == "mul" or self._to is not None)
+            )
             self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
             text = self._target_tokenizer.text([t for t in tokens if t != END], language)
         return Translation(
@@ -282,10 +289,15 @@ def _words_of_tokens(tokenizer: Tokenizer, sentence: str) -> list[str]:
     return [words[place[0]] if place else token for token, place in zip(tokens, places, strict=True)]
 
 
-def _with_source_words(tokens: list[str], source_words: list[str], hypothesis: Hypothesis) -> list[str]:
-    """Return the tokens with each ``<unk>`` replaced by its most attended source word (not ``<eos>``)."""
-    links = argmax_links(hypothesis.weights[:, : len(source_words)])
-    nearest = {row: source_words[place] for place, row in links}
+def _with_source_words(
+    tokens: list[str], source_words: list[str], hypothesis: Hypothesis, first: int
+) -> list[str]:
+    """Return the tokens with each ``<unk>`` replaced by its most attended source word, from the `first` on; not ``<eos>``.
+
+    The one before the first is the tag of the target language.
+    """
+    links = argmax_links(hypothesis.weights[:, first : len(source_words)])
+    nearest = {row: source_words[first + place] for place, row in links}
     return [nearest.get(row, token) if token == UNKNOWN else token for row, token in enumerate(tokens)]
 
 
@@ -294,6 +306,15 @@ def _require_same_tokens(side: str, place: int, first: Tokenizer, other: Tokeniz
         raise InputError(
             f"model {place} of the ensemble has another {side} vocabulary than the first: "
             "train its members with one tokenizer: on one training split, or with init_from"
+        )
+
+
+def _require_same_languages(place: int, first: SavedModel, other: SavedModel) -> None:
+    pairs = [(each.source_tokenizer.language, each.target_tokenizer.language) for each in (first, other)]
+    if [*map(base_language, pairs[0])] != [*map(base_language, pairs[1])]:
+        raise InputError(
+            f"model {place} of the ensemble translates from {pairs[1][0]} into {pairs[1][1]}, the first from {pairs[0][0]} into "
+            f"{pairs[0][1]}: choose models of one direction, or a language that all translate into with --to"
         )
 
 

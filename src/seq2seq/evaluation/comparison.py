@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.common.arguments import flat
 from seq2seq.common.counted import counted
+from seq2seq.common.files import overrides_of
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import direction_of, metric_of
@@ -138,9 +139,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
                 continue
             place = str(config.get("paths.run_dir"))  # the run's own folder does not distinguish it
             config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
-            typed = folder / ".hydra" / "overrides.yaml"
-            given = OmegaConf.to_container(OmegaConf.load(typed)) if typed.is_file() else []
-            overrides = dict(str(each).lstrip("+~").partition("=")[::2] for each in given or [])
+            overrides = dict(each.lstrip("+~").partition("=")[::2] for each in overrides_of(folder))
             run = FinishedRun(folder, config, metrics, overrides)
             key = repr([run.seed, sorted(run.values().items())])
             if key in known:
@@ -262,27 +261,31 @@ class Difference:
     basis: str
 
 
-def difference(one: Setting, other: Setting, metric: str, level: float) -> Difference:
-    """Compare two settings by `seq2seq.evaluation.significance`, or else by Welch's test over seeds.
+def require_same_text(runs: Sequence[FinishedRun], metric: str) -> None:
+    """Refuse runs whose scores are of different sentences.
 
     Raises:
-        InputError: The settings were tested on different sentences.
+        InputError: Naming two of them.
     """
-    from hydra_plugins.hydra_optuna_racing_sweeper import welch
-    from seq2seq.evaluation.significance import compare
-
     split = metric.partition("/")[0]
-    both = [*one.runs, *other.runs]
-    name = f"{split}.reference"
-    texts = {
-        "\n".join(run.lines(name)) for run in both if (run.folder / "predictions" / f"{name}.txt").is_file()
-    }
-    if len(texts) > 1:
-        folders = one.runs[0].folder, other.runs[0].folder
+    name, first = f"{split}.reference", dict[str, Path]()
+    for run in runs:
+        if (run.folder / "predictions" / f"{name}.txt").is_file():
+            first.setdefault("\n".join(run.lines(name)), run.folder)
+    if len(first) > 1:
+        folders = [*first.values()]
         raise InputError(
             f"{folders[0]} and {folders[1]} were scored on different sentences of the split {split}: give the folders "
             "of the runs to compare"
         )
+
+
+def difference(one: Setting, other: Setting, metric: str, level: float) -> Difference:
+    """Compare two settings by `seq2seq.evaluation.significance`, or else by Welch's test over seeds."""
+    from hydra_plugins.hydra_optuna_racing_sweeper import welch
+    from seq2seq.evaluation.significance import compare
+
+    both = [*one.runs, *other.runs]
     counts = counts_of(both, metric)
     if counts is not None and counts[0].shape[1] >= FEWEST:
         statistics, score = counts
@@ -342,6 +345,7 @@ def _of_torchmetrics(target: str) -> Any:
 def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
     """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
     sign = 1 if direction(settings, metric) == "min" else -1
+    require_same_text([run for setting in settings for run in setting.runs], metric)
     scores = {s.label: [run.score(metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)

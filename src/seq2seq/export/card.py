@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from seq2seq.common.files import overrides_of
 from seq2seq.common.shipped import MODELS
 from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
@@ -130,6 +131,8 @@ def save_pretrained(
         raise InputError(
             f"{folder} holds {min(others)}, which is no file of a model folder: give a new folder"
         )
+    if folder.resolve() == (run / "model").resolve():
+        raise InputError(f"{folder} is the run's own model, which stays as it was scored: give a new folder")
     config = _read(run / "config.yaml", "data", "model", "decoding")
     split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
     metrics = _read(run / "metrics.json", "epochs", "steps", "parameters", split)
@@ -146,14 +149,14 @@ def save_pretrained(
     scored = score_searches(Translator.load(folder, trust_custom_code=trust_custom_code), pairs, search)
     texts = list(scored.values())[-1].texts
     right = [pair.source for pair, text in zip(pairs, texts, strict=True) if text == pair.target]
-    overrides = run / ".hydra" / "overrides.yaml"
-    given = yaml.safe_load(overrides.read_text(encoding="utf-8")) if overrides.is_file() else []
     card = model_card(
         folder,
         config=config,
         metrics=metrics,
         scores=as_metrics(scored),
-        command=" ".join(["seq2seq train", *(shlex.quote(without_paths(each)) for each in given)]),
+        command=" ".join(
+            ["seq2seq train", *(shlex.quote(without_paths(each)) for each in overrides_of(run))]
+        ),
         examples=example_sentences(example_sentences(right) + [pair.source for pair in pairs]),
         precision=precision,
         split=split,

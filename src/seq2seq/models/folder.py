@@ -58,8 +58,9 @@ class SavedModel:
 
     def translates_back_to(self, language: str) -> bool:
         """Return whether a language is that of the source, and the model has learned to translate into it."""
-        languages = self.source_tokenizer.language, self.target_tokenizer.language
-        return self.both_directions and language == languages[0] != languages[1]
+        source, target = self.source_tokenizer, self.target_tokenizer
+        knows_both = self.both_directions and source.vocabulary == target.vocabulary
+        return knows_both and language == source.language != target.language
 
     def reversed(self) -> "SavedModel":
         """Return the model with its tokenizers exchanged, which translates in the other direction."""

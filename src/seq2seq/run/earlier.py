@@ -40,7 +40,8 @@ class Earlier:
         starts = (flat(OmegaConf.to_container(config)), self.values)
         new, old = (length({key: start.get(f"trainer.{key}") for key in keys}) for start in starts)
         is_longer = any(now > before for now, before in zip(new, old, strict=True))
-        if is_longer or not path.is_file() or self.differing(config):
+        is_whole = path.is_file() and (self.run_dir / "model" / "config.json").is_file()
+        if is_longer or not is_whole or self.differing(config):
             return None
         metrics = read_json(path)
         if not metrics.get("finished") or not isinstance(metrics.get("val"), dict):
@@ -102,11 +103,15 @@ def earlier_start(run_dir: Path) -> Earlier | None:
     """Return the earlier start of a run in a folder; None if there is none.
 
     Raises:
-        InputError: Its configuration cannot be read, or a file is where a run has a folder.
+        InputError: Its configuration is missing or cannot be read, or a file is where a run has a folder.
     """
     require_kinds(run_dir)
     path = run_dir / "config.yaml"
     if not path.is_file():
+        if any((run_dir / "checkpoints").glob("last*.ckpt")):
+            raise InputError(
+                f"{run_dir} has checkpoints, and no config.yaml that says of what: give name=… or overwrite=true"
+            )
         return None
     try:
         config = OmegaConf.load(path)

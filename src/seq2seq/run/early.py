@@ -93,14 +93,29 @@ def check_early(settings: Settings) -> None:
     time = values["trainer"].get("max_time")
     if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
+    _check_starts(config)
+    _check_text(values["data"])
+
+
+def _check_starts(config: DictConfig) -> None:
+    """Refuse a model to start from, or a checkpoint to go on from, that is not there; and both together."""
     if config.init_from is not None:
         try:
             config_of(config.init_from)
         except InputError as error:
             raise InputError(f"init_from={error}") from error
+    if config.init_from is not None and _is_elsewhere(config.ckpt_path, config):
+        raise InputError(
+            f"init_from and ckpt_path={config.ckpt_path}: a training starts from a model, or goes on from a checkpoint: give one"
+        )
     if config.ckpt_path not in (None, "last") and not Path(config.ckpt_path).is_file():
         raise InputError(f"ckpt_path={config.ckpt_path}: there is no such file")
-    _check_text(values["data"])
+
+
+def _is_elsewhere(checkpoint: str | None, config: DictConfig) -> bool:
+    """Return whether a checkpoint is given that is not of the run itself."""
+    own = Path(str(config.paths.run_dir)).resolve()
+    return checkpoint not in (None, "last") and not Path(str(checkpoint)).resolve().is_relative_to(own)
 
 
 def _check_validations(values: Mapping[Any, Any]) -> None:

@@ -16,7 +16,7 @@ from seq2seq.errors import InputError
 from seq2seq.run.config import CONF
 
 OUTPUTS = (
-    "config.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
+    "config.yaml", "overrides.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
     "predictions", "metrics.json", "reports.jsonl", "csv",
 )  # fmt: skip
 """What a run leaves in its folder, but for its log."""

@@ -23,11 +23,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
 from seq2seq.common.counted import counted
+from seq2seq.common.files import is_address, matching
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
-from seq2seq.run.config import Settings, build, complete, objects, settings_of
+from seq2seq.run.config import Settings, build, complete, objects, settings_of, target_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
@@ -117,9 +118,8 @@ def run(settings: Settings) -> float | None:
             prepared = prepare(data, settings, values, first)
             module = build_module(settings, prepared)
             trainer = build_trainer(settings, step)
-            if writes:
-                save_start(settings, prepared, folder)
-            fit(trainer, module, data, settings, checkpoint)
+            with begun(settings, prepared, folder) if writes else nullcontext():
+                fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
                 return None
             with trained_by(settings.config), going_on_after_interrupt():
@@ -144,6 +144,15 @@ def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig)
     print(summary(metrics, earlier.run_dir))
     if config.ckpt_path not in (None, "last", earlier.values.get("ckpt_path")):
         warn(f"ckpt_path={config.ckpt_path} is not used, as nothing is trained: give name=…")
+    written = (earlier.run_dir / "metrics.json").stat().st_mtime
+    for key, value in flat(OmegaConf.to_container(config.data), "data").items():
+        paths = (
+            [Path(each) for each in matching(value)]
+            if isinstance(value, str) and not is_address(value)
+            else []
+        )
+        if any(path.is_file() and path.stat().st_mtime > written for path in paths):
+            warn(f"{key}={value} was written after this run, which has not read it: name=… trains with it")
     if others := earlier.scored_with(config):
         warn(
             f"these scores are with {', '.join(others)}: name=… trains, and seq2seq evaluate {place} scores otherwise"
@@ -174,6 +183,9 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
     """Return the checkpoint to continue from: the one that is given, or the last one of the folder.
 
     A checkpoint of another run is used once, at the beginning; the same command again continues from this run's last one.
+
+    Raises:
+        InputError: A finished run, which is to be trained longer, has none.
     """
     from seq2seq.training.checkpoint import previous
 
@@ -184,6 +196,10 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
         has_begun = earlier is not None and earlier.values.get("ckpt_path") == given and not is_own
         if not (has_last and has_begun):
             return str(given)
+    if earlier and not has_last and (folder / "metrics.json").is_file():
+        raise InputError(
+            f"{last} is missing, so this run cannot go on: name=… or overwrite=true trains from the beginning"
+        )
     return str(last) if has_last else None
 
 
@@ -265,10 +281,38 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
     trusts = has_own_classes(config)
     if config.init_from is not None:
         saved = load_model_folder(config.init_from, trust_custom_code=trusts)
+        require_tokenizers(settings, saved)
         data.start_with(saved.source_tokenizer, saved.target_tokenizer)
     elif checkpoint is not None and (folder / "tokenizers").is_dir():
         data.tokenizers = load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
     return data
+
+
+def require_tokenizers(settings: Settings, saved: "SavedModel") -> None:
+    """Refuse a tokenizer that is given beside a model to start from, which keeps its own.
+
+    Raises:
+        InputError: They differ.
+    """
+    nodes = settings.config.data
+    sides = {"tokenizer": saved.source_tokenizer, "target_tokenizer": saved.target_tokenizer}
+    for side, own in sides.items():
+        node = nodes.get(side) or nodes.tokenizer
+        is_chosen = not {"tokenizer", f"data.{side}"}.isdisjoint(settings.given)
+        wanted = dict(node) | {"_target_": target_of(f"data.{side}", node._target_)}
+        has = {"_target_": type(own), **own.arguments}
+        for name in node:
+            is_given = (
+                is_chosen
+                or f"data.{side}.{name}" in settings.given
+                or f"data.tokenizer.{name}" in settings.given
+            )
+            if is_given and name in has and wanted[name] not in (None, has[name]):
+                raise InputError(
+                    f"data.{side}.{name}={node[name]}: init_from keeps the tokenizers of its model, which have "
+                    f"{name}={getattr(has[name], '__name__', has[name])}: "
+                    "leave this out"
+                )
 
 
 def has_own_classes(config: DictConfig) -> bool:
@@ -338,7 +382,7 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
 
     pairs = [flat(each.config or {}, "model") for each in (model, other)]
     shared = [name for name in pairs[0] if name in pairs[1] and not name.endswith("dropout")]
-    differing = [name for name in shared if pairs[0][name] != pairs[1][name]]
+    differing = [name for name in shared if not _are_same(name, *(pair[name] for pair in pairs))]
     named = ", ".join(f"{name}={pairs[1][name]} (now {pairs[0][name]})" for name in differing)
     weights = other.state_dict()
     try:
@@ -351,6 +395,12 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
         raise InputError(f"{key}: two of its weights would be one: give {named}")
     if differing:
         warn(f"{key}: its model was trained with {named}: the same weights now compute something else")
+
+
+def _are_same(name: str, first: Any, second: Any) -> bool:
+    """Return whether two arguments are equal, or names of one class of this program, which may have moved."""
+    classes = [str(each).rpartition(".")[2] for each in (first, second) if is_within(str(each), ["seq2seq"])]
+    return first == second or (name.endswith("_target_") and len(classes) == 2 and classes[0] == classes[1])
 
 
 def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
@@ -386,12 +436,27 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
         raise InputError(f"trainer: {error!s:.300}") from error
 
 
-def save_start(settings: Settings, data: "Prepared", folder: Path) -> None:
-    """Write the configuration that runs, the tokenizers, and the beginning of the log."""
+@contextmanager
+def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
+    """Write the configuration that runs, the tokenizers, and the beginning of the log.
+
+    If the training is refused, such as for its checkpoint, the run that is in the folder stays as it was.
+    """
+    files = [folder / name for name in ("config.yaml", "overrides.yaml", "metrics.json")]
+    before = {path: path.read_bytes() for path in files if path.is_file()}
     log_start(settings, commit_of_program())
     (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
     save_config(settings.config, folder)
+    typed = folder / ".hydra" / "overrides.yaml"
+    if typed.is_file():  # Hydra will write those of the next command, also if that is refused
+        write_text(folder / "overrides.yaml", typed.read_text(encoding="utf-8"))
     write_tokenizers(folder / "tokenizers", data.save_tokenizers)
+    try:
+        yield
+    except InputError:
+        for path, content in before.items():
+            path.write_bytes(content)
+        raise
 
 
 def warn_of_slow_precision(trainer: "pl.Trainer") -> None:

@@ -595,6 +595,8 @@ def _with_heads(
             _refuse_rows_first(weights, outwards)
         return weights
     if weights.dim() == 2:
+        if not is_named:
+            _refuse_sentences_in_a_loop(weights, outwards)
         is_one = not is_named and num_sentences in (None, 1) and _is_of_one_sentence(weights, outwards)
         return weights[None, None] if is_one else weights[:, None, None]
     if weights.dim() != 3:
@@ -613,6 +615,21 @@ def _with_heads(
     if next(folds, None) == (len(weights) // found, found):  # the sentences of a head follow each other
         return weights.unflatten(0, (-1, found)).transpose(0, 1)
     return weights.unflatten(0, (found, -1))
+
+
+def _refuse_sentences_in_a_loop(weights: Tensor, outwards: Sequence[_Running]) -> None:
+    """Refuse weights (T, S) of one sentence after the other, of a module that is given all: (B, T, size) and (B, S, size).
+
+    Raises:
+        ValueError: It looks so.
+    """
+    given = (each for each in outwards[0].arguments.values() if isinstance(each, Tensor))
+    shapes = [each.shape for each in given if each.dim() == 3 and each.is_floating_point()]
+    if {*weights.shape} <= {shape[1] for shape in shapes} - {shape[0] for shape in shapes}:
+        raise ValueError(
+            f"weights of shape {tuple(weights.shape)} are of one sentence, and the module is given several: call it for each, "
+            "or compute them in a batch"
+        )
 
 
 def _folded(given: Any, output: Tensor) -> dict[int, tuple[int, int]]:
@@ -731,8 +748,12 @@ def _layers(calls: _Calls, times_shared: set[int], num_runs: int, num_sentences:
     is_repeated = num_runs > 1 and calls.are_of_one_token()
     # one target token after the other; the first call is left out, as it may have read a prompt
     columns = [each.size(3) for each in weights]
-    is_grown = all(less <= more <= less + 1 for less, more in itertools.pairwise(columns))
-    if set(rows[1:]) == {1} and is_grown and is_once and not is_repeated:
+    growth = {more - less for less, more in itertools.pairwise(columns)}
+    if set(rows[1:]) == {1} and growth == {0, 1}:
+        raise ValueError(
+            "keys are added to those before and then left out: in a window, columns have other places in each row"
+        )
+    if set(rows[1:]) == {1} and growth in ({0}, {1}) and is_once and not is_repeated:
         most = max(each.size(3) for each in weights)
         return [torch.cat([F.pad(each, (0, most - each.size(3))) for each in weights], dim=2)]
     if all(more == less + 1 for less, more in itertools.pairwise(rows)):  # all tokens so far, each time

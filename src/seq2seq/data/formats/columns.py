@@ -122,6 +122,19 @@ class Columns:
                 raise InputError(f"data.{key}={column}: {path} has no such column; it has {listed}")
         return places[0], places[1]
 
+    def require_text(self, path: str, names: Sequence[str], columns: Mapping[str, Iterable[object]]) -> None:
+        """Refuse columns that were found by their names and hold no text, such as ``id``, a number and Indonesian.
+
+        Raises:
+            InputError: One of the columns, given by their names, has only numbers.
+        """
+        for name, cells in ({} if self.named else columns).items():
+            if no_text([str(cell) for cell in cells if cell is not None]) == "numbers":
+                raise InputError(
+                    f"{path}: the column {name} has only numbers: set data.source_column and data.target_column to two of "
+                    f"{', '.join(names)}"
+                )
+
     def by_content(self, path: str, rows: Sequence[Sequence[str]]) -> tuple[int, int]:
         """Return the places of source and target in a table without names: the first two if they can be text.
 

@@ -37,6 +37,9 @@ def read_json(path: str, columns: Columns) -> list[SentencePair]:
     rows = [flat(each) for each in found]
     names = list(dict.fromkeys(name for row in rows for name in row))
     places = columns.choose(path, names)
+    columns.require_text(
+        path, names, {names[place]: [row.get(names[place]) for row in rows] for place in places}
+    )
     return to_pairs(path, ([row.get(names[place]) for place in places] for row in rows))
 
 
@@ -58,8 +61,11 @@ def read_parquet(path: str, columns: Columns) -> list[SentencePair]:
         raise InputError(f"{path} is damaged or cannot be read: {error}") from error
     while any(pyarrow.types.is_struct(each.type) for each in table.schema):
         table = table.flatten()
-    places = columns.choose(path, table.column_names)
-    return to_pairs(path, zip(*(table.column(place).to_pylist() for place in places), strict=True))
+    names = table.column_names
+    places = columns.choose(path, names)
+    cells = [table.column(place).to_pylist() for place in places]
+    columns.require_text(path, names, {names[place]: own for place, own in zip(places, cells, strict=True)})
+    return to_pairs(path, zip(*cells, strict=True))
 
 
 def to_pairs(path: str, rows: Iterable[Sequence[Any]]) -> list[SentencePair]:

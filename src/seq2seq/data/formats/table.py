@@ -42,6 +42,11 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         header = [cell.strip() for cell in rows[0]]
         source, target = columns.choose(path, header)
         rows, numbers = rows[1:], numbers[1:]
+        found = {
+            header[place]: [row[place] for row in rows[:SAMPLE] if place < len(row)]
+            for place in (source, target)
+        }
+        columns.require_text(path, header, found)
     elif columns.named:
         source, target = columns.choose(path, [str(place) for place in range(1, len(rows[0]) + 1)])
         say_once(

@@ -1,0 +1,180 @@
+"""Values that would be ignored, and runs that a refused command would have changed, by commands and from Python."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import seq2seq
+from seq2seq.errors import InputError
+from seq2seq.export.card import save_pretrained
+from tests.conftest import ROOT, TINY
+
+LINES = [f"the {n} cats see a dog ." for n in range(40)]
+
+
+@pytest.fixture
+def run(tiny_run, tmp_path, monkeypatch):
+    """A copy of the finished run, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs/baseline/debug_fast"
+    shutil.copytree(tiny_run, folder)
+    return folder
+
+
+def again(*overrides):
+    return seq2seq.train(*TINY, "seed=3", *overrides)
+
+
+def held(folder):
+    """What a run holds, but for its log and Hydra's own files."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and ".hydra" not in path.parts and path.name not in ("train.log", ".lock")
+    }
+
+
+def test_a_refused_command_leaves_the_run_and_its_name_as_they_were(run, program, tmp_path):
+    before = held(run)
+    program(*TINY, "trainer.max_epochs=2", "seed=3", "optimizer.lr=0.5", cwd=tmp_path, check=2)
+    assert held(run) == before
+    assert "overrides.yaml" in before
+    wider = [*TINY, "name=wider", "model.decoder.hidden_size=40", "trainer.max_epochs=1"]
+    program(*wider, cwd=tmp_path, check=0)
+    given = f"ckpt_path={run.parent / 'wider/checkpoints/last.ckpt'}"
+    program(*TINY, "trainer.max_epochs=3", "seed=3", given, cwd=tmp_path, check=2)  # which does not fit
+    assert {name: content for name, content in held(run).items() if "events" not in name} == {
+        name: content for name, content in before.items() if "events" not in name
+    }
+    shown = program(
+        run, run.parent / "wider", "--metric", "val/bleu", cwd=tmp_path, command="compare", check=0
+    )
+    assert "lr=0.5" not in shown.text
+    save_pretrained(run, "card")
+    assert "optimizer.lr=0.5" not in Path("card/README.md").read_text()
+
+
+def test_what_is_missing_of_a_run_is_made_again_or_named(run):
+    shutil.rmtree(run / "model")
+    assert again("trainer.max_epochs=2").translate(["a dog"])  # exported from its checkpoint
+    kept = run.parent / "kept"
+    shutil.move(run / "checkpoints", kept)
+    with pytest.raises(InputError, match=r"last\.ckpt is missing"):
+        again("trainer.max_epochs=3")
+    shutil.move(kept, run / "checkpoints")
+    (run / "config.yaml").unlink()
+    with pytest.raises(InputError, match=r"no config\.yaml"):
+        again("trainer.max_epochs=3", "optimizer.lr=0.5")
+
+
+def test_a_run_whose_text_was_written_later_says_so(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.en", "a.fr"):
+        Path(name).write_text("".join(f"{line}\n" for line in LINES))
+    command = [*TINY, "data=parallel", "data.train.source=a.en", "data.train.target=a.fr", "data.source_language=en",
+               "data.target_language=fr", "data.validation.fraction=0.2", "trainer.max_epochs=1"]  # fmt: skip
+    seq2seq.train(*command)
+    seq2seq.train(*command)
+    assert "was written after" not in capfd.readouterr().err
+    Path("a.fr").write_text("".join(f"{line} !\n" for line in LINES))
+    found = seq2seq.train(*command)
+    assert "data.train.target=a.fr was written after" in capfd.readouterr().err
+    found.evaluate()
+    assert "no test split" in capfd.readouterr().err
+
+
+def test_scores_of_a_lost_test_split_are_not_those_of_another(run):
+    (run / "predictions/test.source.txt").unlink()
+    with pytest.raises(InputError, match="no test split"):
+        seq2seq.load(run).evaluate()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["tokenizer=bpe"], "init_from keeps the tokenizers"),
+        (["data.tokenizer.lowercase=true"], "data.tokenizer.lowercase=True: init_from keeps"),
+        (["data.joint_vocabulary=true", "data.both_directions=true"], "one vocabulary"),
+        (["ckpt_path=other.ckpt"], "init_from and ckpt_path"),
+    ],
+    ids=str,
+)
+def test_a_model_to_start_from_is_not_given_what_it_would_ignore(overrides, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("other.ckpt").write_bytes(b"")
+    with pytest.raises(InputError, match=said):
+        seq2seq.train(*TINY, "init_from=grammar-en-fr", "optimizer.lr=1e-9", *overrides)
+
+
+def test_a_model_of_the_same_classes_has_the_same_arguments(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    options = [each for each in TINY if each != "debug=fast"]
+    seq2seq.train(*options, "init_from=grammar-en-fr", "trainer.max_epochs=0", "tokenizer=words")
+    assert "compute something else" not in capfd.readouterr().err
+
+
+def test_text_that_belongs_to_no_training_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for options in ({"test": (LINES, LINES)}, {"validation": (LINES, LINES)}):
+        with pytest.raises(InputError, match="belong to source and target"):
+            seq2seq.train(*TINY, **options)
+    with pytest.raises(InputError, match="each override"):
+        seq2seq.train(["seed=1"])
+
+
+def test_sentences_may_come_from_whatever_can_be_read_once(tmp_path):
+    model, lines = seq2seq.load("grammar-en-fr"), ["I see the dog.", "The cat sleeps."]
+    expected = [each.text for each in model.translate(lines)]
+    (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in lines))
+    with (tmp_path / "lines.txt").open() as file:
+        assert [each.text for each in model.translate(file)] == expected
+    assert [each.text for each in model.translate(each for each in lines)] == expected
+    for size in ("5", 2.5, True):
+        with pytest.raises(InputError, match="whole number"):
+            model.translate(lines, beam_size=size)
+
+
+def test_an_export_does_not_replace_the_model_that_was_scored(run):
+    before = held(run)
+    with pytest.raises(InputError, match="own model"):
+        save_pretrained(run, run / "model", precision="int8")
+    assert held(run) == before
+
+
+def test_a_reverse_model_has_the_other_direction(tmp_path):
+    for name in ("a.en", "a.fr"):
+        (tmp_path / name).write_text("I see the dog.\n")
+    model, files = seq2seq.load("grammar-en-fr"), {"source": tmp_path / "a.en", "target": tmp_path / "a.fr"}
+    with pytest.raises(InputError, match="from fr into en is needed"):
+        model.align(**files, reverse="grammar-en-fr", method="intersection")
+
+
+def test_output_is_continued_in_the_form_that_it_has(tmp_path, program):
+    (tmp_path / "a.en").write_text("I see the dog.\nThe cat sleeps.\n")
+    (tmp_path / "out").write_text("Je vois le chien.\n")
+    options = ["grammar-en-fr", "--source", "a.en", "--output", "out", "--resume"]
+    refused = program(*options, "--json", cwd=tmp_path, command="translate", check=2)
+    assert "out has text" in refused.text
+    program(*options, cwd=tmp_path, command="translate", check=0)
+    assert (tmp_path / "out").read_text().count("\n") == 2
+    (tmp_path / "out").write_text(json.dumps({"text": "Je vois le chien."}) + "\n")
+    refused = program(*options, cwd=tmp_path, command="translate", check=2)
+    assert "out has JSON" in refused.text
+
+
+def test_limits_are_those_of_both_searches():
+    from seq2seq.data.text import SentencePair
+    from seq2seq.decoding.scoring import score_searches
+    from seq2seq.decoding.search import Search
+    from seq2seq.decoding.translator import Translator
+
+    translator = Translator.load(ROOT / "data/models/grammar-en-fr")
+    pairs = [SentencePair("I see the dog.", "Je vois le chien.")]
+    for beam in (1, 2):
+        usual, longer = (
+            score_searches(translator, pairs, Search(beam_size=beam, min_ratio=ratio))["greedy"].texts[0]
+            for ratio in (None, 1.8)
+        )
+        assert len(longer.split()) > len(usual.split())
