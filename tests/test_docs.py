@@ -128,6 +128,15 @@ def desk(wordy_run, tmp_path_factory):
                  "runs/baseline/default", "runs/own/mine"):  # fmt: skip
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(wordy_run, folder / name)
+    for side, language in (("source", "fr"), ("target", "en")):
+        path = folder / "FR_EN/model" / f"{side}.json"
+        codec = json.loads(path.read_text(encoding="utf-8"))
+        codec["arguments"]["language"] = language
+        path.write_text(json.dumps(codec), encoding="utf-8")
+    path = folder / "FR_EN/model/config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    del config["sha256"]
+    path.write_text(json.dumps(config), encoding="utf-8")
     shutil.copytree(ROOT / "data/samples", folder / "data/samples")
     (folder / "docs/images").mkdir(parents=True)
     return folder

@@ -270,7 +270,7 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or a model has no attention.
         """
-        from seq2seq.decoding.aligner import aligned, opposite, read_gold, word_attention
+        from seq2seq.decoding.aligner import aligned, attending, read_gold, word_attention
 
         if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
             raise InputError(
@@ -281,15 +281,13 @@ class Run:
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {counted(len(pairs), 'sentence pair')}")
-        from seq2seq.models.folder import load_attending
-
-        options: dict[str, Any] = {"device": device, "max_tokens": max_tokens}
-        model = load_attending(self.folder, trust_custom_code=self.trust_custom_code)
-        found = [word_attention(model, pairs, **options)]
-        if reverse is not None:
-            other = load_attending(model_path(reverse), trust_custom_code=self.trust_custom_code)
-            swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
-            found.append(word_attention(opposite(other, model), swapped, **options))
+        folders = [self.folder, *([] if reverse is None else [model_path(reverse)])]
+        swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
+        models = attending(*folders, trust_custom_code=self.trust_custom_code)
+        found = [
+            word_attention(model, text, device=device, max_tokens=max_tokens)
+            for model, text in zip(models, (pairs, swapped), strict=False)
+        ]
         return aligned(pairs, list(zip(*found, strict=True)), method, threshold, right)
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:

@@ -80,27 +80,36 @@ def word_attention(
     return found
 
 
-def opposite(other: "SavedModel", model: "SavedModel") -> "SavedModel":
-    """Return another model in the direction opposite to that of a model.
+def attending(
+    folder: Path, reverse: Path | None = None, *, trust_custom_code: bool = False
+) -> list["SavedModel"]:
+    """Return a model with attention, and the one of the other direction, which may be a model of both.
 
     Raises:
-        InputError: It does not translate so.
+        InputError: There is no such model, or `reverse` does not translate in the other direction.
     """
-    source, target = (
-        base_language(each.language) for each in (model.source_tokenizer, model.target_tokenizer)
-    )
-    for each in (
-        (other, other.reversed()) if other.translates_back_to(other.source_tokenizer.language) else (other,)
-    ):
-        if (base_language(each.source_tokenizer.language), base_language(each.target_tokenizer.language)) == (
-            target,
-            source,
-        ):
-            return each
+    from seq2seq.models.folder import load_attending
+
+    model = load_attending(folder, trust_custom_code=trust_custom_code)
+    if reverse is None:
+        return [model]
+    other = load_attending(reverse, trust_custom_code=trust_custom_code)
+    known = [
+        other,
+        *([other.reversed()] if other.translates_back_to(other.source_tokenizer.language) else []),
+    ]
+    wanted = _languages(model)[::-1]
+    for each in known:
+        if [*map(base_language, _languages(each))] == [*map(base_language, wanted)]:
+            return [model, each]
+    found = _languages(other)
     raise InputError(
-        f"--reverse: a model from {target} into {source} is needed, and this one translates from "
-        f"{other.source_tokenizer.language} into {other.target_tokenizer.language}"
+        f"--reverse: a model from {wanted[0]} into {wanted[1]} is needed, and this one translates from {found[0]} into {found[1]}"
     )
+
+
+def _languages(model: "SavedModel") -> list[str]:
+    return [model.source_tokenizer.language, model.target_tokenizer.language]
 
 
 def words_of(pairs: Sequence[SentencePair]) -> list[tuple[list[str], list[str]]]:
