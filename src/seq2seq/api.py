@@ -471,5 +471,9 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
     digest = hashlib.sha256("\0".join([*texts, *texts.values()]).encode()).hexdigest()[:12]
     (folder / digest).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        (folder / digest / name).write_text(text, encoding="utf-8")
+        path = folder / digest / name
+        if (
+            not path.is_file() or path.read_text(encoding="utf-8") != text
+        ):  # else it is older than the runs that read it
+            path.write_text(text, encoding="utf-8")
     return ["data=parallel", *(f"data.{name}={as_value(str(folder / digest / name))}" for name in texts)]

@@ -85,6 +85,17 @@ def test_a_run_whose_text_was_written_later_says_so(tmp_path, monkeypatch, capfd
     assert "no test split" in capfd.readouterr().err
 
 
+def test_the_same_sentences_from_python_are_not_newer_than_their_run(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        seq2seq.train(
+            *TINY, "data.validation.fraction=0.2", "trainer.max_epochs=1", source=LINES, target=LINES
+        )
+    said = capfd.readouterr()
+    assert "is finished" in said.out
+    assert "was written after" not in said.err
+
+
 def test_scores_of_a_lost_test_split_are_not_those_of_another(run):
     (run / "predictions/test.source.txt").unlink()
     with pytest.raises(InputError, match="no test split"):
