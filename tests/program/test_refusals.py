@@ -87,9 +87,15 @@ def test_a_run_whose_text_was_written_later_says_so(tmp_path, monkeypatch, capfd
 
 def test_the_same_sentences_from_python_are_not_newer_than_their_run(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
+    languages = "data.source_language=en", "data.target_language=fr"
     for _ in range(2):
         seq2seq.train(
-            *TINY, "data.validation.fraction=0.2", "trainer.max_epochs=1", source=LINES, target=LINES
+            *TINY,
+            *languages,
+            "data.validation.fraction=0.2",
+            "trainer.max_epochs=1",
+            source=LINES,
+            target=LINES,
         )
     said = capfd.readouterr()
     assert "is finished" in said.out
