@@ -40,7 +40,10 @@ def test_a_refused_command_leaves_the_run_and_its_name_as_they_were(run, program
     before = held(run)
     program(*TINY, "trainer.max_epochs=2", "seed=3", "optimizer.lr=0.5", cwd=tmp_path, check=2)
     assert held(run) == before
-    assert "overrides.yaml" in before
+    assert "seed=3" in (run / "overrides.yaml").read_text()
+    python = seq2seq.train(*TINY, "name=python", "trainer.max_epochs=1").folder
+    program(*TINY, "name=python", "trainer.max_epochs=1", "optimizer.lr=0.5", cwd=tmp_path, check=2)
+    assert "lr=0.5" not in (python / "overrides.yaml").read_text()
     wider = [*TINY, "name=wider", "model.decoder.hidden_size=40", "trainer.max_epochs=1"]
     program(*wider, cwd=tmp_path, check=0)
     given = f"ckpt_path={run.parent / 'wider/checkpoints/last.ckpt'}"

@@ -34,14 +34,17 @@ def on_disk(name: str | Path) -> str:
 
 def overrides_of(run: Path) -> list[str]:
     """Return the overrides with which a run was trained; Hydra's own file is also of a later command that was refused."""
-    found = next(
-        (each for each in (run / "overrides.yaml", run / ".hydra/overrides.yaml") if each.is_file()), None
-    )
+    own = run / "overrides.yaml"
+    return listed_in(own if own.is_file() else run / ".hydra/overrides.yaml")
+
+
+def listed_in(path: Path) -> list[str]:
+    """Return the texts that a YAML file lists; none if there is no such file."""
     try:
-        given = [] if found is None else yaml.safe_load(found.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):  # they are for labels only
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return []
-    return [str(each) for each in given] if isinstance(given, list) else []
+    return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def matching(pattern: str | Path) -> list[str]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -437,7 +438,7 @@ class Search:
     def __post_init__(self) -> None:
         self.limits(LengthLimits(max_ratio=1e6))
         for name, size in (("beam size", self.beam_size), ("number of translations", self.num_best)):
-            if not isinstance(size, int) or isinstance(size, bool):
+            if not isinstance(size, Integral) or isinstance(size, bool):
                 raise InputError(f"{name} {size!r}: give a whole number")
         if self.beam_size > MAX_BEAM:
             raise InputError(f"beam size {self.beam_size}: give {MAX_BEAM:,} at most")

@@ -23,12 +23,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
 from seq2seq.common.counted import counted
-from seq2seq.common.files import is_address, matching
+from seq2seq.common.files import is_address, listed_in, matching
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
-from seq2seq.run.config import Settings, build, complete, objects, settings_of, target_of
+from seq2seq.run.config import Settings, build, complete, given_keys, objects, settings_of, target_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
@@ -447,9 +447,10 @@ def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
     log_start(settings, commit_of_program())
     (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
     save_config(settings.config, folder)
-    typed = folder / ".hydra" / "overrides.yaml"
-    if typed.is_file():  # Hydra will write those of the next command, also if that is refused
-        write_text(folder / "overrides.yaml", typed.read_text(encoding="utf-8"))
+    # Hydra's own file will be that of the next command, also if that is refused; from Python there is none, or another's
+    typed = listed_in(folder / ".hydra" / "overrides.yaml")
+    own = typed if given_keys(typed) == settings.given else []
+    write_text(folder / "overrides.yaml", OmegaConf.to_yaml(OmegaConf.create(own)))
     write_tokenizers(folder / "tokenizers", data.save_tokenizers)
     try:
         yield
