@@ -51,6 +51,16 @@ def test_seeds_that_were_scored_on_different_sentences_have_no_mean(tmp_path, pr
     assert "different sentences" in refused.text
 
 
+def test_runs_that_start_from_models_of_their_own_seeds_are_of_one_setting(tmp_path, program):
+    for seed in (1, 2, 3):
+        make_run(tmp_path / f"own/student-{seed}", seed, 0.9, init_from=f"runs/teacher-{seed}")
+        make_run(tmp_path / f"one/student-{seed}", seed, 0.8, init_from="runs/teacher-1")
+    for folder in ("own", "one"):
+        done = program(folder, cwd=tmp_path, command="compare", check=0)
+        (row,) = (line.split() for line in done.text.splitlines() if line.startswith("all runs"))
+        assert row[2] == "3", done.text
+
+
 def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     make_three(tmp_path / "runs")
     (tmp_path / "here").mkdir()

@@ -162,10 +162,20 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
 
 
 def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
-    """Group runs by everything but the seed; label each group by its overrides, or else by its values."""
-    groups: dict[str, list[FinishedRun]] = {}
+    """Group runs by everything but the seed; label each group by its overrides, or else by its values.
+
+    Runs that all start from a model of their own seed, such as ``teacher-1``, ``teacher-2``, are of one group.
+    """
+    alike: dict[str, list[FinishedRun]] = {}
     for run in runs:
-        groups.setdefault(repr(sorted(run.values().items())), []).append(run)
+        stem = re.sub(r"\d+$", "", str(run.config.get("init_from")))
+        alike.setdefault(repr(sorted({**run.values(), "init_from": stem}.items())), []).append(run)
+    groups: dict[str, list[FinishedRun]] = {}
+    for key, members in alike.items():
+        starts = {(str(run.config.get("init_from")), str(run.seed)) for run in members}
+        is_own = len(starts) > 1 and all(re.search(rf"\D{seed}$", start) for start, seed in starts)
+        for run in members:
+            groups.setdefault(key if is_own else repr(sorted(run.values().items())), []).append(run)
     first = [group[0] for group in groups.values()]
     typed = [
         {k: v for k, v in run.overrides.items() if not f"{k}.".startswith(NOT_COMPARED)} for run in first
