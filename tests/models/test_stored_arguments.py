@@ -83,6 +83,23 @@ def test_the_arguments_of_a_decoder_are_all_known(name):
     assert {"hidden_size", "readout_size", "dropout", "tie_output", "attention"} <= arguments.keys()
 
 
+def test_a_class_of_the_users_that_passes_its_options_on_takes_those_of_its_bases():
+    class Passing(BahdanauDecoder):
+        def __init__(self, embedding, memory_size, summary_size, **options):
+            super().__init__(embedding, memory_size, summary_size, **options)
+
+    class Further(Passing):
+        def __init__(self, *inputs, depth: int = 1, **options):
+            super().__init__(*inputs, **options)
+
+    known, _ = arguments_of(BahdanauDecoder)
+    for taking in (Passing, Further):
+        arguments, takes_any = arguments_of(taking)
+        assert not takes_any
+        assert known.keys() <= arguments.keys()
+    assert arguments["depth"] is int
+
+
 def test_a_wrong_argument_of_a_base_class_is_named_with_the_nearest():
     from omegaconf import OmegaConf
 

@@ -15,23 +15,21 @@ def arguments_of(target: Any) -> tuple[dict[str, Any], bool]:
     to its base classes, whose arguments are therefore among them. Annotations that cannot be resolved, and absent
     ones, are None.
     """
-    bases: tuple[Any, ...] = target.__mro__ if inspect.isclass(target) else ()
-    hints: dict[str, Any] = {}
-    for part in reversed(bases) if bases else [target]:
-        with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
-            hints |= get_type_hints(part.__init__ if bases else part)
-    arguments, takes_any = _own_arguments(target, hints)
-    for base in bases[1:]:
+    arguments, takes_any = _own_arguments(target)
+    for base in target.__mro__[1:] if inspect.isclass(target) else ():
         if takes_any and "__init__" in vars(base) and base is not object:
-            others, takes_any = _own_arguments(base.__init__, hints)
+            others, takes_any = _own_arguments(base.__init__)
             others.pop("self", None)
             arguments = others | arguments
     return arguments, takes_any
 
 
-def _own_arguments(target: Any, hints: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def _own_arguments(target: Any) -> tuple[dict[str, Any], bool]:
     arguments: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     takes_any = False
+    with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
+        hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
     for name, parameter in parameters_of(target).items():
         if parameter.kind is not parameter.VAR_KEYWORD:
             arguments[name] = hints.get(name)
