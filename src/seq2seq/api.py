@@ -10,7 +10,7 @@ from seq2seq.common.counted import counted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.shipped import config_of, model_name, model_path
-from seq2seq.data.text import SentencePair, pairs_of_run, read_parallel
+from seq2seq.data.text import SentencePair, pairs_of_run, read_parallel, split_of_run
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
@@ -130,14 +130,19 @@ class Run:
         Raises:
             InputError: An option is wrong, or not for this model.
         """
-        from seq2seq.decoding.search import search_from_options
-
         if sample and prefixes is not None:
             raise InputError("sampling takes no prefixes: leave out one of them")
-        if not sample and (temperature != 1 or top_k is not None):
+        if not sample and (temperature != 1 or top_k is not None or seed != 1):
             raise InputError(
-                "temperature and top-k are of sampling: give --sample (sample=True), or leave them out"
+                "temperature, top-k and seed are of sampling: give --sample (sample=True), or leave them out"
             )
+        if sample and (beam_size not in (1, 5) or length_penalty != "average" or beam_threshold is not None):
+            raise InputError(
+                "beam size, length penalty and beam threshold are not of sampling: leave out them or --sample"
+            )
+        _require_gnmt(length_penalty, length_penalty_alpha)
+        from seq2seq.decoding.search import search_from_options
+
         search = search_from_options(
             beam_size=1 if sample else beam_size,
             num_best=n_best,
@@ -197,6 +202,7 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or the model holds no test split.
         """
+        _require_gnmt(length_penalty, length_penalty_alpha)
         is_own = source is None and reference is None
         if not is_own and (source is None or reference is None):
             raise InputError("give both, --source FILE and --reference FILE, or neither")
@@ -229,10 +235,9 @@ class Run:
 
     def _test_split(self) -> str:
         """Return the split that the run kept; warn if it is that of the validation."""
-        folder = self.folder / "predictions"
-        split = "test" if (folder / "test.source.txt").is_file() else "val"
-        is_lost = split == "val" and (self.folder / "metrics.json").is_file() and "test" in self.metrics
-        if is_lost or not (folder / f"{split}.source.txt").is_file():
+        is_tested = (self.folder / "metrics.json").is_file() and "test" in self.metrics
+        split = split_of_run(self.folder, is_tested=is_tested)
+        if split is None:
             raise InputError(f"{self.folder} holds no test split: give --source FILE and --reference FILE")
         if split == "val":
             warn("the run has no test split: these are scores of the validation split, which chose the model")
@@ -270,14 +275,18 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or a model has no attention.
         """
-        from seq2seq.decoding.aligner import aligned, attending, read_gold, word_attention
-
         if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
             raise InputError(
                 "--method intersection and union need --reverse MODEL, argmax and threshold take none"
             )
         if not threshold >= 0:
             raise InputError(f"--threshold {threshold}: a weight is at least 0")
+        if threshold != 0.4 and method != "threshold":
+            raise InputError(
+                f"--threshold {threshold} has no effect with --method {method}: give --method threshold"
+            )
+        from seq2seq.decoding.aligner import aligned, attending, read_gold, word_attention
+
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {counted(len(pairs), 'sentence pair')}")
@@ -389,6 +398,14 @@ def _hub() -> Any:
     except ImportError as error:
         raise InputError("the package huggingface_hub is missing: pip install huggingface_hub") from error
     return huggingface_hub
+
+
+def _require_gnmt(penalty: str, alpha: float) -> None:
+    """Refuse an exponent that the length penalty does not have."""
+    if penalty != "gnmt" and alpha != 0.6:
+        raise InputError(
+            f"the exponent {alpha:g} is of the length penalty gnmt, not of {penalty}: choose gnmt"
+        )
 
 
 def load(folder: str | Path, *, trust_custom_code: bool = False) -> Run:

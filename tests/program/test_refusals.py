@@ -109,6 +109,9 @@ def test_scores_of_a_lost_test_split_are_not_those_of_another(run):
     (run / "predictions/test.source.txt").unlink()
     with pytest.raises(InputError, match="no test split"):
         seq2seq.load(run).evaluate()
+    with pytest.raises(InputError, match="no scored text"):
+        save_pretrained(run, "card")
+    assert not Path("card").exists()
 
 
 @pytest.mark.parametrize(

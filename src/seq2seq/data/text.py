@@ -312,6 +312,12 @@ def examples_of_run(run_dir: Path, count: int = 3) -> list[str]:
     return []
 
 
+def split_of_run(run_dir: Path, *, is_tested: bool) -> str | None:
+    """Return the split to score a run on: ``test``; ``val`` where it had none; None where its pairs are gone."""
+    found = ("test", "val")[: 1 if is_tested else 2]
+    return next((each for each in found if (run_dir / "predictions" / f"{each}.source.txt").is_file()), None)
+
+
 def pairs_of_run(run_dir: Path, split: str) -> list[SentencePair]:
     """Return the pairs of a split that a run has translated, with their languages if it has several.
 

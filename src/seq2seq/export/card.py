@@ -112,7 +112,7 @@ def save_pretrained(
     Raises:
         InputError: The run is not finished, the folder holds other files, or its model needs classes from elsewhere.
     """
-    from seq2seq.data.text import example_sentences, pairs_of_run
+    from seq2seq.data.text import example_sentences, pairs_of_run, split_of_run
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
@@ -134,8 +134,10 @@ def save_pretrained(
     if folder.resolve() == (run / "model").resolve():
         raise InputError(f"{folder} is the run's own model, which stays as it was scored: give a new folder")
     config = _read(run / "config.yaml", "data", "model", "decoding")
-    split = "test" if (run / "predictions" / "test.source.txt").is_file() else "val"
-    metrics = _read(run / "metrics.json", "epochs", "steps", "parameters", split)
+    metrics = _read(run / "metrics.json", "epochs", "steps", "parameters")
+    split = split_of_run(run, is_tested="test" in metrics)
+    if split is None or split not in metrics:
+        raise InputError(f"{run} holds no scored text: a card needs its folder predictions; train again")
     pairs = pairs_of_run(run, split)
     save_model_folder(
         folder, load_model_folder(run, trust_custom_code=trust_custom_code), precision=precision

@@ -1,7 +1,7 @@
 """What is wrong with a run and is seen without PyTorch, which takes seconds to load: keys, numbers, devices, files."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf, ulp
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,16 @@ CHOICES = {
 }
 """Values by their keys."""
 
+EFFECTS: dict[str, tuple[str, Callable[[Any], bool], str]] = {
+    "ema_decay": ("callbacks.averaging.multi_avg_fn.decay", lambda decay: decay is not None, "averaging=ema"),
+    "decoding.length_penalty_alpha": ("decoding.length_penalty", lambda name: name == "gnmt", "decoding.length_penalty=gnmt"),
+    "data.truncate": ("data.max_length", lambda most: most is not None, "data.max_length=N"),
+    "data.tokenizer.truecase": ("data.tokenizer.lowercase", lambda lower: lower is not False, "data.tokenizer.lowercase=true"),
+    "data.target_tokenizer.truecase": ("data.target_tokenizer.lowercase", lambda lower: lower is not False, "data.target_tokenizer.lowercase=true"),
+    "module.label_smoothing": ("module.objective.cross_entropy_weight", lambda weight: weight != 0, "module.objective.cross_entropy_weight"),
+}  # fmt: skip
+"""Key -> another key, whether the key has an effect with its value, and what to give where it has none."""
+
 FEW = 16_000_000
 """Bytes of text that are read before PyTorch is loaded; more is read once."""
 
@@ -76,6 +86,7 @@ def check_early(settings: Settings) -> None:
     _check_choices(settings)
     _check_factories(values)
     _check_values(values)
+    _check_effects(settings.given, flat(values))
     _check_length(config)
     _check_metric(str(config.metric), own_metrics)
     if not isinstance(config.overwrite, bool):
@@ -186,6 +197,13 @@ def _check_values(values: Mapping[Any, Any]) -> None:
             is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
             if not (is_number and low <= value <= high):
                 raise InputError(f"{key}={value}: expected {expected}")
+
+
+def _check_effects(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Refuse a key of the command line that another value keeps from having an effect: a sweep of it would compare chance."""
+    for key, (other, has_effect, needed) in EFFECTS.items():
+        if key in given and values.get(key) and not has_effect(values.get(other)):
+            raise InputError(f"{key}={values[key]} has no effect: give {needed}, too, or leave it out")
 
 
 def _check_metric(name: str, own: Mapping[str, Any]) -> None:
