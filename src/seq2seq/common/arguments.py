@@ -16,7 +16,8 @@ def arguments_of(target: Any) -> tuple[dict[str, Any], bool]:
     ones, are None.
     """
     arguments, takes_any = _own_arguments(target)
-    for base in target.__mro__[1:] if inspect.isclass(target) else ():
+    bases: tuple[Any, ...] = target.__mro__[1:] if inspect.isclass(target) else ()
+    for base in bases:
         if takes_any and "__init__" in vars(base) and base is not object:
             others, takes_any = _own_arguments(base.__init__)
             others.pop("self", None)
