@@ -55,15 +55,18 @@ CHOICES = {
 }
 """Values by their keys."""
 
-EFFECTS: dict[str, tuple[str, Callable[[Any], bool], str]] = {
-    "ema_decay": ("callbacks.averaging.multi_avg_fn.decay", lambda decay: decay is not None, "averaging=ema"),
-    "decoding.length_penalty_alpha": ("decoding.length_penalty", lambda name: name == "gnmt", "decoding.length_penalty=gnmt"),
-    "data.truncate": ("data.max_length", lambda most: most is not None, "data.max_length=N"),
-    "data.tokenizer.truecase": ("data.tokenizer.lowercase", lambda lower: lower is not False, "data.tokenizer.lowercase=true"),
-    "data.target_tokenizer.truecase": ("data.target_tokenizer.lowercase", lambda lower: lower is not False, "data.target_tokenizer.lowercase=true"),
-    "module.label_smoothing": ("module.objective.cross_entropy_weight", lambda weight: weight != 0, "module.objective.cross_entropy_weight"),
-}  # fmt: skip
-"""Key -> another key, whether the key has an effect with its value, and what to give where it has none."""
+EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
+    ("ema_decay", "averaging=ema", lambda now: "callbacks.averaging.multi_avg_fn.decay" in now),
+    ("decoding.length_penalty_alpha", "decoding.length_penalty=gnmt", lambda now: now.get("decoding.length_penalty") == "gnmt"),
+    ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
+    ("data.tokenizer.truecase", "data.tokenizer.lowercase=true", lambda now: now.get("data.tokenizer.lowercase") is not False),
+    ("data.target_tokenizer.truecase", "data.target_tokenizer.lowercase=true", lambda now: now.get("data.target_tokenizer.lowercase") is not False),
+    ("data.split_seed", "data.in_order=false", lambda now: now.get("data.in_order") is not True),
+    ("data.split_seed", "data.validation.fraction=SHARE", lambda now: now.get("data.validation.fraction", 1) is not None),
+    ("data.split_seed", "data.fraction=SHARE", lambda now: now.get("data.fraction", 1) is not None),
+    ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
+)  # fmt: skip
+"""Key, what it needs to have an effect, and whether it has one with these values."""
 
 FEW = 16_000_000
 """Bytes of text that are read before PyTorch is loaded; more is read once."""
@@ -201,8 +204,8 @@ def _check_values(values: Mapping[Any, Any]) -> None:
 
 def _check_effects(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Refuse a key of the command line that another value keeps from having an effect: a sweep of it would compare chance."""
-    for key, (other, has_effect, needed) in EFFECTS.items():
-        if key in given and values.get(key) and not has_effect(values.get(other)):
+    for key, needed, has_effect in EFFECTS:
+        if key in given and values.get(key) and not has_effect(values):
             raise InputError(f"{key}={values[key]} has no effect: give {needed}, too, or leave it out")
 
 
