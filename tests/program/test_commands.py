@@ -19,8 +19,9 @@ from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
+from seq2seq.models.folder import load_model_folder
 from tensorboard_attention.event_files import read_steps
-from tests.conftest import TINY
+from tests.conftest import ROOT, TINY
 from tests.small import forget_checksums
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
@@ -310,6 +311,21 @@ def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
 def test_kernel_regression_is_drawn(tmp_path, program):
     program("--output", "regression", script="examples/kernel_regression.py", cwd=tmp_path, check=0)
     assert (tmp_path / "regression/estimates.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_output_layer_of_an_example_has_rows_of_one_norm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    run = seq2seq.train(*TINY, "model.decoder._target_=fixed_norm.FixedNormDecoder", "model.tie_embeddings=output",
+                        "model.decoder.readout_size=16", "model.embedding_size=16")  # fmt: skip
+    decoder = load_model_folder(run.folder / "model", trust_custom_code=True).model.decoder
+    norms = np.linalg.norm(decoder.output.weight.detach().numpy(), axis=1)
+    embedded = decoder.embedding.weight.detach().numpy()
+    assert norms.min() == pytest.approx(norms.max(), rel=1e-6)
+    rows = embedded / np.linalg.norm(embedded, axis=1, keepdims=True)
+    assert decoder.output.weight.detach().numpy() == pytest.approx(norms[0] * rows, rel=1e-5)
+    with pytest.raises(InputError, match="trust"):
+        seq2seq.load(run.folder).translate(["I see the dog."])
 
 
 def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
