@@ -442,6 +442,16 @@ def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
     assert [(pair.source, pair.target) for pair in pairs] == [*PAIRS, ("Blank.", "")]
     with pytest.raises(InputError, match=f"has {names[0]}, {names[1]}"):
         HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column="no", target_column="none").read()
+    with pytest.raises(InputError, match=f"are both {names[0]}"):
+        HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column=names[0], target_column=1).read()
+
+
+def test_a_column_of_numbers_of_a_dataset_is_no_text(tmp_path):
+    pytest.importorskip("datasets")
+    (tmp_path / "train.csv").write_text(as_csv([("id", "en"), *((n, a) for n, (a, _) in enumerate(PAIRS))]))
+    options = {"source_language": "id", "target_language": "en", "fraction": 0.3, "test_split": None}
+    with pytest.raises(InputError, match="column id has only numbers"):
+        HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
@@ -453,7 +463,8 @@ def test_no_word_or_number_of_a_table_becomes_another_value(suffix, tmp_path):
         text = as_csv([("en", "fr"), *pairs])
         (tmp_path / f"{split}.{suffix}").write_text(text.replace(",", "\t") if suffix == "tsv" else text)
     options = {"source_language": "en", "target_language": "fr", "test_split": None}
-    splits = HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
+    named = {"source_column": "en", "target_column": "fr"}
+    splits = HuggingFaceCorpus(dataset=str(tmp_path), **options, **named).read()
     assert [(pair.source, pair.target) for pair in splits.train] == numbers
     assert [(pair.source, pair.target) for pair in splits.validation] == [*numbers, *words]
 

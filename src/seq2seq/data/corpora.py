@@ -405,12 +405,13 @@ class HuggingFaceCorpus(TranslationDataModule):
 
     def _pairs(self, rows: Any) -> list[SentencePair]:
         rows = rows.flatten()  # {"translation": {"en": …}} becomes the column translation.en
-        source, target = (
-            rows[rows.column_names[place]] for place in self.columns.choose(self.dataset, rows.column_names)
-        )
+        names = rows.column_names
+        chosen = {names[place]: rows[names[place]] for place in self.columns.choose(self.dataset, names)}
+        self.columns.require_text(self.dataset, names, chosen)
         try:
-            return [SentencePair(cell_text(a), cell_text(b)) for a, b in zip(source, target, strict=True)]
+            source, target = ([cell_text(cell) for cell in cells] for cells in chosen.values())
         except TypeError as error:
             raise InputError(
                 f"{self.dataset}: a {error}, not a text: set data.source_column and data.target_column to other columns"
             ) from error
+        return [SentencePair(*pair) for pair in zip(source, target, strict=True)]

@@ -120,6 +120,10 @@ class Columns:
                 places.append(int(str(column)) - 1)
             else:
                 raise InputError(f"data.{key}={column}: {path} has no such column; it has {listed}")
+        if places[0] == places[1]:
+            raise InputError(
+                f"data.source_column={self.wanted[0]} and data.target_column={self.wanted[1]} are both {names[places[0]]}"
+            )
         return places[0], places[1]
 
     def require_text(self, path: str, names: Sequence[str], columns: Mapping[str, Iterable[object]]) -> None:
