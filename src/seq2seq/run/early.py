@@ -56,7 +56,7 @@ CHOICES = {
 """Values by their keys."""
 
 EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
-    ("ema_decay", "averaging=ema", lambda now: "callbacks.averaging.multi_avg_fn.decay" in now),
+    ("ema_decay", "averaging=ema", lambda now: any(key.startswith("callbacks.") and value == now["ema_decay"] for key, value in now.items())),
     ("decoding.length_penalty_alpha", "decoding.length_penalty=gnmt", lambda now: now.get("decoding.length_penalty") == "gnmt"),
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
     ("data.tokenizer.truecase", "data.tokenizer.lowercase=true", lambda now: now.get("data.tokenizer.lowercase") is not False),
