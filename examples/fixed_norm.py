@@ -7,6 +7,8 @@ Nguyen and Chiang, "Improving lexical choice in neural machine translation", 201
 A class of your own that changes one layer of the program's:
 
     PYTHONPATH=examples python train.py model.decoder._target_=fixed_norm.FixedNormDecoder
+
+What loads the model needs PYTHONPATH=examples and --trust-custom-code, too.
 """
 
 from typing import Any

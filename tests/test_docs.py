@@ -27,7 +27,18 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-MEASURED = {"4a5ef0e", "5f5b478", "70fb310", "bc831f1", "dfe1261", "ed5f586", "02e8300", "5118902", "26c6dd4", "0b98a19"}
+MEASURED = {
+    "4a5ef0e",
+    "5f5b478",
+    "70fb310",
+    "bc831f1",
+    "dfe1261",
+    "ed5f586",
+    "02e8300",
+    "5118902",
+    "26c6dd4",
+    "0b98a19",
+}
 """Commits whose figures hold, since what `tests/golden` records has not changed after them."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 

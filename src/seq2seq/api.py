@@ -138,7 +138,7 @@ class Run:
             )
         if sample and (beam_size not in (1, 5) or length_penalty != "average" or beam_threshold is not None):
             raise InputError(
-                "beam size, length penalty and beam threshold are not of sampling: leave out them or --sample"
+                "beam size, length penalty and beam threshold are not of sampling: leave them out, or --sample"
             )
         _require_gnmt(length_penalty, length_penalty_alpha)
         from seq2seq.decoding.search import search_from_options

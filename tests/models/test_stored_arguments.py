@@ -98,6 +98,7 @@ def test_a_class_of_the_users_that_passes_its_options_on_takes_those_of_its_base
         assert not takes_any
         assert known.keys() <= arguments.keys()
     assert arguments["depth"] is int
+    assert "inputs" not in arguments
 
 
 def test_a_wrong_argument_of_a_base_class_is_named_with_the_nearest():

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 import seq2seq
+from seq2seq.data import GrammarCorpus, ParallelText
 from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
+from seq2seq.run.config import composed, settings_of
+from seq2seq.run.early import check_early
 from tests.conftest import ROOT, TINY
 
 LINES = [f"the {n} cats see a dog ." for n in range(40)]
@@ -112,6 +115,70 @@ def test_scores_of_a_lost_test_split_are_not_those_of_another(run):
     with pytest.raises(InputError, match="no scored text"):
         save_pretrained(run, "card")
     assert not Path("card").exists()
+
+
+FILES = [
+    "data=parallel",
+    "data.source_language=en",
+    "data.target_language=fr",
+    "data.train.source=a",
+    "data.train.target=b",
+]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "needed"),
+    [
+        (["averaging=none", "ema_decay=0.9"], "averaging=ema"),
+        (["averaging=ema", "ema_decay=0.9"], None),
+        (["averaging=none", "ema_decay=0.9", "+callbacks.mine._target_=mine.Own", "+callbacks.mine.decay=${ema_decay}"], None),
+        (["decoding.length_penalty_alpha=1"], "decoding.length_penalty=gnmt"),
+        (["decoding.length_penalty_alpha=1", "decoding.length_penalty=gnmt"], None),
+        (["data.truncate=true"], "data.max_length"),
+        (["data.truncate=false"], None),
+        (["data.tokenizer.truecase=true"], "data.tokenizer.lowercase=true"),
+        (["recipe=standard", "data.tokenizer.truecase=true"], None),
+        (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
+        (["module.label_smoothing=0.1"], None),
+        ([*FILES, "data.validation.source=a", "data.validation.target=b", "data.split_seed=0"], "data.validation.fraction"),
+        ([*FILES, "data.validation.fraction=0.1", "data.split_seed=2"], None),
+        (["data=tsv", "data.file=c", "data.source_language=en", "data.target_language=fr", "data.in_order=true",
+          "data.split_seed=2"], "data.in_order=false"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_key_without_an_effect_is_named_with_what_it_needs(
+    overrides, needed, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text("A cat .\n" * 30)
+    Path("b").write_text("Un chat .\n" * 30)
+    Path("c").write_text("".join(f"A cat {n} .\tUn chat {n} .\n" for n in range(30)))
+    with composed(overrides) as config:
+        check_early(settings_of(config, overrides, "run"))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "no effect" in line]
+    assert len(lines) == (needed is not None)
+    assert needed is None or needed in lines[0]
+
+
+def test_a_sweep_over_what_a_key_needs_has_all_its_jobs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for averaging in ("none", "ema"):
+        seq2seq.train(*TINY, f"name={averaging}", f"averaging={averaging}", "ema_decay=0.9")
+
+
+def test_a_corpus_of_two_languages_has_no_others():
+    for languages in (("fr", "en"), ("en", "de")):
+        with pytest.raises(InputError, match="English and French"):
+            GrammarCorpus(source_language=languages[0], target_language=languages[1])
+    assert GrammarCorpus(source_language="en-GB", target_language="fra", max_examples=1).read().train
+
+
+def test_files_of_text_have_no_columns():
+    files, named = {"source": "a", "target": "b"}, {"source_column": "x", "target_column": "y"}
+    with pytest.raises(InputError, match="no columns"):
+        ParallelText(train=files, validation=files, **named)
+    ParallelText(train={"source": "a"}, validation=files, **named)
 
 
 @pytest.mark.parametrize(

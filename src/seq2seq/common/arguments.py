@@ -32,6 +32,8 @@ def _own_arguments(target: Any) -> tuple[dict[str, Any], bool]:
     with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
         hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
     for name, parameter in parameters_of(target).items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            continue
         if parameter.kind is not parameter.VAR_KEYWORD:
             arguments[name] = hints.get(name)
         elif get_origin(hints.get(name)) is Unpack:

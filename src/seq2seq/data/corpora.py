@@ -12,6 +12,7 @@ from seq2seq.common.progress import announce, warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.formats.columns import Column, Columns, cell_text
 from seq2seq.data.formats.pairs import read_pairs, read_split, two_files
+from seq2seq.data.languages import base_language
 from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import (
     SentencePair,
@@ -87,6 +88,11 @@ class ParallelText(TranslationDataModule):
         self.files = {"train": dict(train), "validation": dict(validation or {}), "test": dict(test or {})}
         super().__init__(fraction=self.files["validation"].get("fraction"), **options)
         self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
+        texts = [files for files in self.files.values() if files.get("source")]
+        if self.columns.named and all(files.get("target") for files in texts):
+            raise InputError(
+                "data.source_column, data.target_column: two files of text have no columns; leave them out"
+            )
 
     def read(self) -> Splits:
         """Read the files."""
@@ -185,6 +191,11 @@ class GrammarCorpus(TranslationDataModule):
     def __init__(self, *, file: str | None = None, train_pairs: int | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.file, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", train_pairs
+        for given, own in ((self.source_language, "en"), (self.target_language, "fr")):
+            if file is None and given != "und" and base_language(given) != base_language(own):
+                raise InputError(
+                    f"data=grammar is of English and French, not of {given}: choose another corpus by data=…"
+                )
 
     def read(self) -> Splits:
         """Read the file."""

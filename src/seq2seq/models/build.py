@@ -172,7 +172,9 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
         try:
             found = getattr(import_module(module), name, None)
         except (ImportError, ValueError) as error:
-            raise InputError(f"{target}: {error}") from error
+            raise InputError(
+                f"{target}: {error}: its file must be in the working folder, or its folder in PYTHONPATH"
+            ) from error
     if not (inspect.isclass(found) and issubclass(found, nn.Module)):
         raise InputError(f"the model names {target!s:.100}, which is no class of a model's parts")
     arguments = {

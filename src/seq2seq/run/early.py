@@ -12,6 +12,7 @@ from seq2seq.common.arguments import flat
 from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.options import MAX_BEAM, PENALTIES
+from seq2seq.common.progress import warn
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF, PLACES, Settings, objects
@@ -61,7 +62,7 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
     ("data.tokenizer.truecase", "data.tokenizer.lowercase=true", lambda now: now.get("data.tokenizer.lowercase") is not False),
     ("data.target_tokenizer.truecase", "data.target_tokenizer.lowercase=true", lambda now: now.get("data.target_tokenizer.lowercase") is not False),
-    ("data.split_seed", "data.in_order=false", lambda now: now.get("data.in_order") is not True),
+    ("data.split_seed", "data.in_order=false", lambda now: now.get("data.in_order") is not True or now.get("data.fraction") is not None),
     ("data.split_seed", "data.validation.fraction=SHARE", lambda now: now.get("data.validation.fraction", 1) is not None),
     ("data.split_seed", "data.fraction=SHARE", lambda now: now.get("data.fraction", 1) is not None),
     ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
@@ -92,6 +93,8 @@ def check_early(settings: Settings) -> None:
     _check_effects(settings.given, flat(values))
     _check_length(config)
     _check_metric(str(config.metric), own_metrics)
+    if "/beam/" in str(config.metric) and config.decoding.beam_size == 1:
+        raise InputError(f"metric={config.metric}: there is no beam search with decoding.beam_size=1")
     if not isinstance(config.overwrite, bool):
         raise InputError(f"overwrite={config.overwrite}: expected true or false")
     kind = values["trainer"].get("accelerator")
@@ -203,10 +206,18 @@ def _check_values(values: Mapping[Any, Any]) -> None:
 
 
 def _check_effects(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Refuse a key of the command line that another value keeps from having an effect: a sweep of it would compare chance."""
+    """Warn of a key of the command line that another value keeps from having an effect.
+
+    It is not refused: in a sweep over the other key some jobs have an effect.
+    """
     for key, needed, has_effect in EFFECTS:
-        if key in given and values.get(key) and not has_effect(values):
-            raise InputError(f"{key}={values[key]} has no effect: give {needed}, too, or leave it out")
+        if (
+            key in given
+            and values.get(key) is not None
+            and values[key] is not False
+            and not has_effect(values)
+        ):
+            warn(f"{key}={values[key]} has no effect here: that needs {needed}")
 
 
 def _check_metric(name: str, own: Mapping[str, Any]) -> None:
