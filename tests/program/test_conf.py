@@ -143,7 +143,13 @@ def test_numbers_of_a_class_of_the_users_own_have_no_limit():
 
 
 def test_a_finished_run_whose_choice_left_something_out_is_recognized(tmp_path, program):
-    line = [*tiny([]), "experiment=numbers", "data=grammar", "trainer.max_epochs=1"]
+    line = [
+        *tiny([]),
+        "experiment=numbers",
+        "data=grammar",
+        "data.target_language=fr",
+        "trainer.max_epochs=1",
+    ]
     assert "left out" in program(*line, cwd=tmp_path, check=0).text
     assert "is finished" in program(*line, cwd=tmp_path, check=0).text
 

@@ -191,11 +191,16 @@ class GrammarCorpus(TranslationDataModule):
     def __init__(self, *, file: str | None = None, train_pairs: int | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.file, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", train_pairs
-        for given, own in ((self.source_language, "en"), (self.target_language, "fr")):
-            if file is None and given != "und" and base_language(given) != base_language(own):
-                raise InputError(
-                    f"data=grammar is of English and French, not of {given}: choose another corpus by data=…"
-                )
+        given = self.source_language, self.target_language
+        named = [
+            base_language(each) if each != "und" else base_language(own)
+            for each, own in zip(given, ("en", "fr"), strict=True)
+        ]
+        if file is None and named != [base_language("en"), base_language("fr")]:
+            raise InputError(
+                f"data=grammar translates en into fr, not {given[0]} into {given[1]}: leave out data.source_language and "
+                "data.target_language, or choose another corpus"
+            )
 
     def read(self) -> Splits:
         """Read the file."""
