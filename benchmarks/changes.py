@@ -1,7 +1,9 @@
-"""Changes of the default model and of its optimizer that docs/results/recipe.md compares, each by `_target_`:
+"""Changes of the default model and of its optimizer, each by `_target_`:
 
-PYTHONPATH=benchmarks python train.py experiment=speedrun model.decoder._target_=changes.NormedDecoder
-PYTHONPATH=benchmarks python train.py experiment=speedrun optimizer._target_=changes.MuonAndAdam
+    PYTHONPATH=benchmarks python train.py experiment=speedrun model.decoder._target_=changes.NormedDecoder
+    PYTHONPATH=benchmarks python train.py experiment=speedrun optimizer._target_=changes.MuonAndAdam
+
+docs/results/recipe.md compares them.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +18,7 @@ from seq2seq.models import BahdanauDecoder
 from seq2seq.models.layers import DeepOutput
 
 LAYER_ROWS = 4000
-"""More rows than a matrix of a layer has; those with more are embeddings."""
+"""A matrix with at least as many rows is an embedding, one with fewer is of a layer."""
 
 
 class NormedDecoder(BahdanauDecoder):
