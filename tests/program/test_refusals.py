@@ -144,6 +144,16 @@ FILES = [
         ([*FILES, "data.validation.fraction=0.1", "data.split_seed=2"], None),
         (["data=tsv", "data.file=c", "data.source_language=en", "data.target_language=fr", "data.in_order=true",
           "data.split_seed=2"], "data.in_order=false"),
+        (["attention=average", "module.guided_alignment_weight=1"], "attention=average"),
+        (["attention=dot", "module.guided_alignment_weight=1"], None),
+        (["attention=average", "module.guided_alignment_weight=0"], None),
+        (["attention=average", "model.decoder.attention.normalizer=sparsemax"], "attention=average"),
+        (["model.decoder.attention.normalizer=sparsemax"], None),
+        (["decoding.beam_size=1", "decoding.length_penalty=average"], "decoding.beam_size"),
+        (["decoding.beam_size=1", "decoding.length_penalty=none"], None),
+        (["decoding.beam_size=2", "decoding.length_penalty=average"], None),
+        (["scheduler=plateau", "trainer.limit_val_batches=0"], "validations"),
+        (["scheduler=plateau"], None),
     ],
     ids=str,
 )  # fmt: skip
@@ -181,12 +191,18 @@ def test_files_of_text_have_no_columns():
     ParallelText(train={"source": "a"}, validation=files, **named)
 
 
+def test_validation_pairs_of_a_corpus_are_not_replaced_by_a_share_of_its_training_pairs():
+    with pytest.raises(InputError, match=r"data\.fraction=0\.1.*200 validation pairs"):
+        _ = GrammarCorpus(fraction=0.1, max_examples=200).splits
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
         (["tokenizer=bpe"], "init_from keeps the tokenizers"),
         (["data.tokenizer.lowercase=true"], "data.tokenizer.lowercase=True: init_from keeps"),
-        (["data.joint_vocabulary=true", "data.both_directions=true"], "one vocabulary"),
+        (["data.joint_vocabulary=true", "data.both_directions=true"], "two vocabularies"),
+        (["data.joint_vocabulary=true"], "two vocabularies"),
         (["ckpt_path=other.ckpt"], "init_from and ckpt_path"),
     ],
     ids=str,

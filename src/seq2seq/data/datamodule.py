@@ -161,6 +161,11 @@ class TranslationDataModule(pl.LightningDataModule):
             train = with_alignments(splits.train, self.alignments, "data.alignments")
             splits = replace(splits, train=train)
         if self.fraction is not None:
+            if splits.validation:
+                raise InputError(
+                    f"data.fraction={self.fraction}: the corpus has {counted(len(splits.validation), 'validation pair')}: "
+                    "leave data.fraction out"
+                )
             count = round(self.fraction * len(splits.train))
             splits = Splits(*hold_out(splits.train, count, self.split_seed), splits.test)
         if self.validation_alignments is not None:

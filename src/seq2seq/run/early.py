@@ -56,6 +56,9 @@ CHOICES = {
 }
 """Values by their keys."""
 
+UNIFORM = "seq2seq.attention.UniformScore"
+"""Gives every source token the same score."""
+
 EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("ema_decay", "averaging=ema", lambda now: any(key.startswith("callbacks.") and value == now["ema_decay"] for key, value in now.items())),
     ("decoding.length_penalty_alpha", "decoding.length_penalty=gnmt", lambda now: now.get("decoding.length_penalty") == "gnmt"),
@@ -66,6 +69,9 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("data.split_seed", "data.validation.fraction=SHARE", lambda now: now.get("data.validation.fraction", 1) is not None),
     ("data.split_seed", "data.fraction=SHARE", lambda now: now.get("data.fraction", 1) is not None),
     ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
+    ("module.guided_alignment_weight", "weights that a score decides, not attention=average", lambda now: not now["module.guided_alignment_weight"] or now.get("model.decoder.attention.score._target_") != UNIFORM),
+    ("model.decoder.attention.normalizer", "scores that differ, not attention=average", lambda now: now.get("model.decoder.attention.score._target_") != UNIFORM),
+    ("decoding.length_penalty", "decoding.beam_size above 1", lambda now: now["decoding.length_penalty"] == "none" or now.get("decoding.beam_size") != 1),
 )  # fmt: skip
 """Key, what it needs to have an effect, and whether it has one with these values."""
 
@@ -136,9 +142,13 @@ def _is_elsewhere(checkpoint: str | None, config: DictConfig) -> bool:
 
 
 def _check_validations(values: Mapping[Any, Any]) -> None:
-    """Refuse early stopping without validations, of which Lightning would know after an epoch."""
+    """Refuse early stopping without validations, of which Lightning would know after an epoch; warn of a plateau."""
     if values["trainer"].get("limit_val_batches", 1.0) != 0:
         return
+    if str((values.get("scheduler") or {}).get("_target_")).endswith(".ReduceLROnPlateau"):
+        warn(
+            "scheduler=plateau has no effect here: that needs validations, and trainer.limit_val_batches is 0"
+        )
     for name, node in (values.get("callbacks") or {}).items():
         monitor = str((node or {}).get("monitor"))
         if monitor.startswith("val/") and str(node.get("_target_")).endswith(".EarlyStopping"):

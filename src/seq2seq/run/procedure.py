@@ -295,6 +295,12 @@ def require_tokenizers(settings: Settings, saved: "SavedModel") -> None:
         InputError: They differ.
     """
     nodes = settings.config.data
+    is_shared = saved.source_tokenizer.vocabulary == saved.target_tokenizer.vocabulary
+    if settings.given.get("data.joint_vocabulary") is True and not is_shared:
+        raise InputError(
+            "data.joint_vocabulary=true: init_from keeps the tokenizers of its model, which have two vocabularies: "
+            "leave this out"
+        )
     sides = {"tokenizer": saved.source_tokenizer, "target_tokenizer": saved.target_tokenizer}
     for side, own in sides.items():
         node = nodes.get(side) or nodes.tokenizer
