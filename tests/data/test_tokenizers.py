@@ -32,6 +32,17 @@ def subwords(request):
     return tokenizer
 
 
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+@pytest.mark.parametrize("other", ["αβγδ εζηθ " * 400, "αβγδ εζηθ ▅", "ΑΒΓΔ ΕΖΗΘ " * 260])
+def test_subwords_are_learned_from_every_sentence(model_type, other):
+    tokenizer = SentencePieceTokenizer(
+        language="el", model_type=model_type, vocab_size=420, lowercase=other[0] == "Α"
+    )
+    tokenizer.fit([*ENGLISH * 3, *[other.strip()] * 20])
+    assert not tokenizer.unknown("αβγδ εζηθ")
+    assert tokenizer.join(tokenizer.tokens("α ▅ β")) == "α ▅ β"
+
+
 @settings(deadline=None, max_examples=150)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_subword_round_trip_is_exact_for_clean_text(subwords, text):

@@ -6,12 +6,16 @@ import torch
 
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
+from seq2seq.data.text import SentencePair
 from seq2seq.decoding import interventions
 from seq2seq.decoding.interventions import changed_weights, leave_one_out, tokens_that_stay
-from seq2seq.decoding.probing import importance
+from seq2seq.decoding.probing import importance, probe
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.faithfulness import CHANGES
-from tests.small import VARIANTS, batch_of, model_of, steps_of
+from seq2seq.models.folder import SavedModel
+from seq2seq.models.limits import LengthLimits
+from tests.small import VARIANTS, batch_of, model_of, steps_of, tokenizers_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
 TARGETS = [[5, 6, 7, 9], [8, 4, 10, 7, 5], [9, 6]]
@@ -205,3 +209,16 @@ def test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds(name, toke
 def test_nothing_can_be_left_out_of_an_empty_source():
     with pytest.raises(InputError, match="empty"):
         leave_one_out(model_of(), batch_of([[]], [[5]]))
+
+
+def test_words_of_a_probed_translation_are_whole_in_the_case_that_it_is_written_in():
+    pairs = [SentencePair("a b c", "İstanbul Iğdır güzel .")] * 9
+    tokenizers = tokenizers_of(pairs, ("en", "tr"), "bpe", lowercase=True, truecase=True, vocab_size=300)
+    model = model_of(source_vocab_size=tokenizers[0].vocab_size, target_vocab_size=tokenizers[1].vocab_size)
+    first, *_ = tokenizers[1].encode("istanbul")  # a piece that begins the word
+    model.decoder.output.weight.data.zero_()
+    model.decoder.output.bias.data[:] = 9.0 * torch.eye(tokenizers[1].vocab_size)[first]
+    saved = SavedModel(model, *tokenizers, LengthLimits(max_ratio=0, max_extra=3))
+    (text,) = Translator(saved, device=torch.device("cpu")).translate(["a b c"])
+    (found,) = probe(saved, ["a b c"], seed=1, device=torch.device("cpu"))
+    assert list(found.words) == text.text.split() == ["İstanbul", "istanbul", "istanbul"]

@@ -14,14 +14,16 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained, validations_of
 from seq2seq.attention import AdditiveScore, Attention, UniformScore
 from seq2seq.data import PairsCorpus
+from seq2seq.data.text import SentencePair
 from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
-from seq2seq.training.attention_logger import log_picture
+from seq2seq.training.attention_logger import gold_links, log_picture
 from seq2seq.visualization import AttentionFigure, save_heatmap
 from seq2seq.visualization.heatmap import write_gif
 from tensorboard_attention.colors import weight_colors
 from tensorboard_attention.event_files import read_steps
+from tests.small import tokenizers_of
 
 PIXELS = np.zeros((2, 3, 3), np.uint8)
 
@@ -54,6 +56,28 @@ def test_weights_and_biases_gets_them_and_a_logger_without_pictures_is_left_alon
     log_picture(told, "s", PIXELS, 7)
     assert told.calls == [((), {"key": "s", "images": [PIXELS], "step": 7})]
     log_picture(SimpleNamespace(experiment=None), "s", PIXELS, 7)
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+@pytest.mark.parametrize("language", ["tr", "en", "fr"])
+@pytest.mark.parametrize("text", ["Iğdır güzel .", "İzmir is big .", "Les chats dorment ."])
+def test_gold_links_are_those_of_the_words_whatever_their_case(text, language, kind):
+    pair = SentencePair("Cats sleep .", text, ((0, 0), (1, 1)))
+    source, target = tokenizers_of(
+        [pair] * 9, ("en", language), kind, lowercase=True, **({} if kind == "word" else {"vocab_size": 290})
+    )
+    sides = source.tokens(pair.source), target.tokens(text)
+    data = SimpleNamespace(source_tokenizer=source, target_tokenizer=target)
+    links = gold_links(pair, data, *([*tokens, "<eos>"] for tokens in sides))
+    words = [
+        np.cumsum([kind == "word" or token.startswith("▁") for token in tokens]).tolist() for tokens in sides
+    ]
+    assert links == [
+        (i, j)
+        for i, of_source in enumerate(words[0])
+        for j, of_target in enumerate(words[1])
+        if of_source == of_target < 3
+    ]
 
 
 @pytest.mark.parametrize(("largest", "count"), [(1.0, 4), (1.0, 25), (0.3, 25)])

@@ -430,6 +430,13 @@ class WhitespaceTokenizer(Tokenizer):
         return " ".join(tokens)
 
 
+SHORT = 4192
+"""Bytes of a sentence that SentencePiece learns from unless told otherwise."""
+
+UNKNOWN_MARK = "\u2585"
+"""Stands for an unknown piece within SentencePiece."""
+
+
 class SentencePieceTokenizer(Tokenizer):
     """Subwords of SentencePiece. ``join(split(text)) == text`` for every sentence that is clean, see `clean`.
 
@@ -464,9 +471,14 @@ class SentencePieceTokenizer(Tokenizer):
         texts = list(texts)
         size = self.max_vocab_size or vocabulary_size(len(texts))
         content = io.BytesIO()
+        # SentencePiece leaves out longer sentences, and those with its sign of an unknown piece, without a word
+        longest = max(
+            (len(self.prepared(text).encode()) for text in texts if 4 * len(text) > SHORT), default=0
+        )
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=map(self.prepared, texts),
+                sentence_iterator=(self.prepared(text).replace(UNKNOWN_MARK, " ") for text in texts),
+                max_sentence_length=max(longest, SHORT),
                 model_writer=content,
                 model_type=self.model_type,
                 vocab_size=size,

@@ -81,7 +81,7 @@ def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """Return the word in which each token begins; the token itself if tokens do not spell words."""
     tokens, words = tokenizer.words(ids), split_words(tokenizer.decode(ids))
     try:
-        places = word_indices(tokens, words)
+        places = word_indices(tokens, [tokenizer.prepared(word) for word in words])
     except ValueError:
         return tokens
     return [words[place[0]] if place else t for t, place in zip(tokens, places, strict=True)]

@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import Callback
 
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
-from seq2seq.data.datamodule import prepared_of
+from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
 from seq2seq.data.words import split_words
@@ -202,7 +202,7 @@ class AttentionLogger(Callback):
                     score=hypothesis.score,
                     kind=kind,
                     bleu=bleu,
-                    alignment=gold_links(pair, sources[place][:-1], references[place][:-1]) if same else None,
+                    alignment=gold_links(pair, data, sources[place], references[place]) if same else None,
                     effect=effects[place] if effects and kind == "forced" else None,
                     marks=marks,
                 )
@@ -281,9 +281,9 @@ def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
 
 
 def gold_links(
-    pair: SentencePair, source_tokens: Sequence[str], target_tokens: Sequence[str]
+    pair: SentencePair, data: Prepared, source_tokens: Sequence[str], target_tokens: Sequence[str]
 ) -> list[tuple[int, int]] | None:
-    """Return the gold links between the tokens of a pair; each token has the links of its words.
+    """Return the gold links between the tokens of a pair, which end with ``<eos>``; each token has those of its words.
 
     Returns:
         Pairs of source and target token index; None without gold alignment, or if the tokens do not spell the words.
@@ -291,8 +291,11 @@ def gold_links(
     if pair.alignment is None:
         return None
     sides = list[list[range]]()
-    for text, tokens in ((pair.source, source_tokens), (pair.target, target_tokens)):
-        words = split_words(text)
+    for tokenizer, text, (*tokens, _) in (
+        (data.source_tokenizer, pair.source, source_tokens),
+        (data.target_tokenizer, pair.target, target_tokens),
+    ):
+        words = split_words(tokenizer.prepared(text))
         known = [(t, w) for t, w in zip(tokens, words, strict=False) if t != UNKNOWN]
         if len(words) == len(tokens) and all(token in (word, word.lower()) for token, word in known):
             sides.append([range(place, place + 1) for place in range(len(words))])
