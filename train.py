@@ -4,9 +4,10 @@ import sys
 
 try:
     from seq2seq.cli.interrupts import end_imports_on_interrupt
-    from seq2seq.common.progress import announce
+    from seq2seq.common.progress import announce, require_standard_error
 
     end_imports_on_interrupt()
+    require_standard_error()
     announce("loading the configuration")
     import hydra
     from omegaconf import DictConfig

@@ -225,13 +225,16 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
         })  # fmt: skip
     claimed = [each["finding"] == "as claimed" for each in found if each["finding"] != "no expectation"]
     verdict = "reproduced" if all(claimed) else "depends" if any(claimed) else "not reproduced"
-    git = [subprocess.run(["git", *line.split()], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-           for line in ("rev-parse --short HEAD", "status --porcelain src conf train.py data")]  # fmt: skip
+    status = ["git", "status", "--porcelain", "src", "conf", "train.py", "data"]
+    changes = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     every = runs_in(claim["name"])
+    commits = sorted(
+        {str(run.metrics.get("commit")).removesuffix("-dirty") for run in every}
+    )  # pages change, too
     return {
         "name": claim["name"], "says": claim["says"], "source": claim["source"], "verdict": verdict,
         "found": found, "minutes": sum(run.metrics["seconds"] for run in every) / 60, "num_runs": len(every),
-        "commit": git[0] + (" and changes" if git[1] else ""), "date": date.today().isoformat(),
+        "commit": ", ".join(commits) + (" and changes" if changes else ""), "date": date.today().isoformat(),
         "command": f"python benchmarks/claims/judge.py {claim['name']}",
     }  # fmt: skip
 

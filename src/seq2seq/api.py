@@ -279,13 +279,14 @@ class Run:
             raise InputError(
                 "--method intersection and union need --reverse MODEL, argmax and threshold take none"
             )
-        if not threshold >= 0:
-            raise InputError(f"--threshold {threshold}: a weight is at least 0")
+        if not 0 <= threshold <= 1:
+            raise InputError(f"--threshold {threshold}: a weight is from 0 to 1")
         if threshold != 0.4 and method != "threshold":
             raise InputError(
                 f"--threshold {threshold} has no effect with --method {method}: give --method threshold"
             )
         from seq2seq.decoding.aligner import aligned, attending, read_gold, word_attention
+        from seq2seq.decoding.scoring import unknown_counts
 
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
@@ -293,6 +294,7 @@ class Run:
         folders = [self.folder, *([] if reverse is None else [model_path(reverse)])]
         swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
         models = attending(*folders, trust_custom_code=self.trust_custom_code)
+        unknown_counts(models[0].source_tokenizer.unknown, [pair.source for pair in pairs], source, target)
         found = [
             word_attention(model, text, device=device, max_tokens=max_tokens)
             for model, text in zip(models, (pairs, swapped), strict=False)

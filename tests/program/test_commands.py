@@ -299,6 +299,34 @@ def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences,
         assert "<script" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
 
 
+def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_path, program):
+    (tmp_path / "a.en").write_text("I see the cat .\nHe sleeps .\n")
+    (tmp_path / "a.fr").write_text("Je vois le chat .\nIl dort .\n")
+    (tmp_path / "prefix").write_text("Ich nicht\n")
+
+    def said(command, *words):
+        return program("grammar-en-fr", *words, cwd=tmp_path, command=command, check=0).text
+
+    there = "--source", "a.en", "--target", "a.fr"
+    swapped = "--source", "a.fr", "--target", "a.en"
+    assert "not exchanged with a.en" in said("align", *swapped, "--method", "argmax")
+    assert "WARNING" not in said("align", *there, "--method", "argmax")
+    assert "unknown to the model: is a.fr" in said("probe", "--source", "a.fr")
+    assert "Ich, nicht" in said("translate", "I see it.", "--prefix", "prefix")
+    assert "[unknown to the model: zzz, qqq]" in said(
+        "plot", "I see zzz.", "--target", "Je vois qqq.", "-o", "p.png"
+    )
+    said("translate", "--source", "a.en", "-o", "lists", "--n-best", "2")
+    assert "--n-best" in program("grammar-en-fr", "--source", "a.en", "-o", "lists", "--resume",
+                                 cwd=tmp_path, command="translate", check=2).text  # fmt: skip
+
+
+def test_a_closed_standard_error_is_no_reason_to_fail(tmp_path):
+    line = f"exec {sys.executable} -m seq2seq translate grammar-en-fr 'I see it.' 2>&-"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+
+
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
     done = program("data.max_examples=100", command="data-report", cwd=tmp_path, check=0)
     assert re.search(r"train +100 +0 ", done.text)

@@ -331,6 +331,8 @@ COMMANDS = {
     "a model by name": ("align", ["--model", "RUN"], r"--model.*MODEL"),
     "no such record": ("plot", ["RUN", "--steps", "nothing", "-o", "p.gif"], r"nothing.*attention/0/forced"),
     "no links": ("align", ["RUN", "--source", "a.en", "--target", "a.fr", "--gold", "a.en"], r"a\.en, line 1.*0-1"),
+    "weights of more than one": ("align", ["RUN", "--source", "a.en", "--target", "a.fr", "--method", "threshold", "--threshold", "2"], r"--threshold 2.*0 to 1"),
+    "lists that are continued": ("translate", ["RUN", "--source", "a.en", "-o", "b.fr", "--n-best", "2", "--resume"], r"--n-best"),
     "no test split": ("probe", ["grammar-en-fr"], r"grammar-en-fr.*--source"),
     "no such member": ("translate", ["RUN", "--ensemble", "folder", "--source", "a.en"], r"folder"),
     "unequal files": ("evaluate", ["RUN", "--source", "a.en", "--reference", "short.fr"], r"short\.fr"),
@@ -412,9 +414,36 @@ PYTHON = {
     "+experiment=baseline": r"experiment=baseline",
     "attention=dot,additive": r"attention=dot,additive",
     "scheduler=plateau recipe=standard scheduler.warmup_steps=3": r"~scheduler\.warmup_steps",
+    "name=1_0": r"name=1_0 is read as 10: .*name='1_0'",
+    "experiment_name=1e3": r"experiment_name=1e3 is read as 1000\.0",
+    "model.encoder.hidden_size=null": r"model\.encoder\.hidden_size=null: expected a whole number, got null",
+    "data.tokenizer._partial_=null": r"data\.tokenizer\._partial_=null",
+    "callbacks.periodic.every_n_train_steps=null": r"every_n_train_steps=null",
+    "callbacks.attention.indices=null": r"callbacks\.attention\.indices=null: expected a list",
+    "+optimizer.betas=true": r"optimizer\.betas=True: expected a list of 2",
+    "+optimizer.betas=[0.9]": r"optimizer\.betas=\[0\.9\]: expected a list of 2",
+    "scheduler.min_lr_ratio='0.1'": r"min_lr_ratio=0\.1: expected a share from 0 to 1, got text",
+    "model.target_vectors=gone.vec": r"model\.target_vectors=gone\.vec: there is no such file",
+    "+trainer.limit_test_batches=1": r"limit_test_batches=1: .*data\.max_examples",
+    "averaging=epoch_mean callbacks.averaging.start_epoch=0": r"start_epoch=0: .*from 1",
+    "averaging=none +callbacks.mine={_target_:lightning.pytorch.callbacks.EMAWeightAveraging,update_starting_at_step:5}": r"callbacks\.mine\.update_starting_at_step=5: ",
     "data=tsv": r"data\.file, data\.source_language, data\.target_language",
     "optimizer._target_=torch.optim.SGD optimizer.fused=true +optimizer.nodes=1 +optimizer.edges=2": r"nodes.*edges",
 }
+
+
+def test_keys_that_a_run_derives_may_be_null(tmp_path, monkeypatch):
+    import seq2seq
+
+    monkeypatch.chdir(tmp_path)
+    nulls = ("callbacks.checkpoint.mode", "model.encoder.dropout", "data.batch_size", "trainer.gradient_clip_val",
+             "trainer.log_every_n_steps", "optimizer.fused", "threads", "decoding.max_ratio")  # fmt: skip
+    seq2seq.train(
+        *TINY,
+        *(f"{key}=null" for key in nulls),
+        "callbacks=early_stopping",
+        "callbacks.early_stopping.mode=null",
+    )
 
 
 @pytest.mark.parametrize("overrides", PYTHON)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import seq2seq
-from seq2seq.data import GrammarCorpus, ParallelText
+from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
 from seq2seq.run.config import composed, settings_of
@@ -73,6 +73,27 @@ def test_what_is_missing_of_a_run_is_made_again_or_named(run):
     (run / "config.yaml").unlink()
     with pytest.raises(InputError, match=r"no config\.yaml"):
         again("trainer.max_epochs=3", "optimizer.lr=0.5")
+
+
+def test_a_run_without_a_file_of_its_model_exports_it_again(run):
+    expected = seq2seq.load(run).translate(["a dog"])[0].score
+    for name in ("model.safetensors", "target.json"):
+        (run / "model" / name).unlink()
+        assert again("trainer.max_epochs=2").translate(["a dog"])[0].score == expected
+        assert (run / "model" / name).is_file()
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+@pytest.mark.parametrize("number", [0, 2, 12])
+def test_a_split_of_training_pairs_is_told(split, number, capsys):
+    train = [(f"a {n}", f"b {n}") for n in range(60)]
+    others = {each: [(f"c {n}", f"d {n}") for n in range(12)] for each in ("validation", "test")}
+    others[split][:number] = train[:number]
+    data = PairsCorpus(train=train, **others)
+    assert len(data.prepared.train) == 60
+    said = capsys.readouterr().err
+    assert (f"{number} of 12 {split} pairs are training pairs" in said) == (number > 1)
+    assert said.count("training pairs") == (number > 1)
 
 
 def test_a_run_whose_text_was_written_later_says_so(tmp_path, monkeypatch, capfd):
@@ -154,6 +175,11 @@ FILES = [
         (["decoding.beam_size=2", "decoding.length_penalty=average"], None),
         (["scheduler=plateau", "trainer.limit_val_batches=0"], "validations"),
         (["scheduler=plateau"], None),
+        (["averaging=epoch_mean", "callbacks.averaging.start_epoch=9"], "trainer.max_epochs"),
+        (["averaging=epoch_mean", "callbacks.averaging.start_epoch=2"], None),
+        (["averaging=epoch_mean", "callbacks.averaging.start_epoch=9", "trainer.max_epochs=-1", "trainer.max_steps=9"], None),
+        (["trainer.min_epochs=30"], "trainer.max_epochs"),
+        (["trainer.min_epochs=1"], None),
     ],
     ids=str,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from seq2seq.cli.interrupts import end_imports_on_interrupt
 from seq2seq.cli.parser import parser_of
 from seq2seq.common.did_you_mean import nearest
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, require_standard_error
 
 COMMANDS = {
     "train": "train a model: keys and groups of the configuration",
@@ -33,6 +33,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command."""
     end_imports_on_interrupt()
+    require_standard_error()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:
         from seq2seq import __version__

@@ -52,10 +52,12 @@ def probe(
     import torch
 
     from seq2seq.decoding.probing import probe
+    from seq2seq.decoding.scoring import unknown_counts
     from seq2seq.evaluation.faithfulness import faithfulness, faithfulness_table
     from seq2seq.models.folder import load_attending
 
     saved, cpu = load_attending(model, trust_custom_code=trust_custom_code), torch.device("cpu")
+    unknown_counts(saved.source_tokenizer.unknown, chosen, text)
     announce(f"probing {counted(len(chosen), 'sentence')}")
     probed = probe(saved, chosen, seed=seed, device=cpu)
     found = faithfulness(probed, is_function)

@@ -53,8 +53,8 @@ def translate(
         trust_custom_code: Import classes that the model folder names.
         **options: Those of `Run.translate`.
     """
-    if resume and (output is None or options["n_best"] > 1):
-        raise InputError("--resume needs --output FILE and a line for each sentence")
+    if resume:
+        _check_resumable(output, options["n_best"])
     if sentences and source is not None:
         raise InputError(f"give sentences or --source {source}, not both")
     if output is not None and output.is_file() and _is_read(output, source, sentences):
@@ -100,6 +100,13 @@ def translate(
         )
     for line in warnings:
         print(line, file=sys.stderr)
+
+
+def _check_resumable(output: Path | None, n_best: int) -> None:
+    if output is None:
+        raise InputError("--resume needs --output FILE")
+    if n_best > 1:
+        raise InputError("--resume counts a line for each sentence: leave out --n-best or --resume")
 
 
 def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) -> bool:
@@ -179,8 +186,9 @@ def _num_done(output: Path, *, is_json: bool) -> int:
             is_object = isinstance(loads(line), dict)
         except ValueError:
             is_object = False
-        if is_object != is_json:
-            has = "JSON" if is_object else "text"
+        is_list = not is_object and re.fullmatch(r"1 \|\|\| .* \|\|\| -?\d+\.\d{4}\n", line) is not None
+        if is_object != is_json or is_list:
+            has = "JSON" if is_object else "the lists of --n-best" if is_list else "text"
             raise InputError(f"--resume: {output} has {has}: give the options that it was begun with")
     return number
 

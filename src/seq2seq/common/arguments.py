@@ -35,7 +35,8 @@ def _own_arguments(target: Any) -> tuple[dict[str, Any], bool]:
         if parameter.kind is parameter.VAR_POSITIONAL:
             continue
         if parameter.kind is not parameter.VAR_KEYWORD:
-            arguments[name] = hints.get(name)
+            hint = hints.get(name)
+            arguments[name] = hint | None if parameter.default is None and isinstance(hint, type) else hint
         elif get_origin(hints.get(name)) is Unpack:
             arguments |= get_type_hints(get_args(hints[name])[0])
         else:

@@ -15,6 +15,12 @@ LOG.propagate = False
 LOG.addHandler(logging.NullHandler())  # else a warning outside of a run is printed twice
 
 
+def require_standard_error() -> None:
+    """Open what a caller has closed: `print` would write warnings to standard output instead."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+
+
 def announce(text: str) -> None:
     """Say what begins, before it begins; of several processes the first one does."""
     LOG.info(text)

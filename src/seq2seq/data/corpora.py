@@ -429,5 +429,6 @@ class HuggingFaceCorpus(TranslationDataModule):
         except TypeError as error:
             raise InputError(
                 f"{self.dataset}: a {error}, not a text: set data.source_column and data.target_column to other columns"
+                + ("; dates of JSON lines are read as written by data=tsv" if "date" in str(error) else "")
             ) from error
         return [SentencePair(*pair) for pair in zip(source, target, strict=True)]

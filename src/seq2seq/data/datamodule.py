@@ -18,7 +18,7 @@ from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
-from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, with_alignments
+from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, warn_of_seen, with_alignments
 from seq2seq.data.tokenizers import (
     SentencePieceTokenizer,
     Tokenizer,
@@ -182,6 +182,8 @@ class TranslationDataModule(pl.LightningDataModule):
         warn_of_escapes(train)
         if self.overfit:
             validation = test = train
+        else:
+            warn_of_seen(train, {"validation": validation, "test": test})
         return Splits(train, validation, test)
 
     @property

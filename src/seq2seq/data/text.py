@@ -11,7 +11,7 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain, compress, islice
@@ -227,11 +227,12 @@ def read_lines(path: str | Path) -> list[str]:
     """Read the lines of a text file, see `stream_lines`.
 
     Raises:
-        InputError: The file cannot be read or is empty.
+        InputError: The file cannot be read, or has no text.
     """
     lines = list(stream_lines(path))
     if not any(map(clean, lines)):
-        raise InputError(f"{path} is empty: give a file with one sentence a line")
+        has = "has blank lines only" if lines else "is empty"
+        raise InputError(f"{path} {has}: give a file with one sentence a line")
     return lines
 
 
@@ -350,6 +351,19 @@ def warn_of_escapes(pairs: Sequence[SentencePair]) -> None:
             f"{len(found):,} of {len(pairs):,} training pairs have escapes such as {found[0]}, which text to translate will "
             "not have: unescape the files, for example by Python's html.unescape"
         )
+
+
+def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[SentencePair]]) -> None:
+    """Warn if more than a tenth of the pairs of a split, by its name, are training pairs."""
+    wanted = {(pair.source, pair.target) for pairs in others.values() for pair in pairs if not pair.is_blank}
+    seen = wanted.intersection((pair.source, pair.target) for pair in train)
+    for name, pairs in others.items():
+        count = sum((pair.source, pair.target) in seen for pair in pairs)
+        if 10 * count > len(pairs):
+            warn(
+                f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: their scores are too good, as of text "
+                "learned by heart; give other text"
+            )
 
 
 # --- held-out pairs ----------------------------------------------------------------------------------------

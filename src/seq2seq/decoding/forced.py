@@ -89,7 +89,10 @@ def force_translate(
                 score=hypothesis.score,
                 weights=hypothesis.weights,
                 heads=hypothesis.heads,
-                unknown=tuple(exported.source_tokenizer.unknown(split.pairs[index].source)),
+                unknown=(
+                    *exported.source_tokenizer.unknown(split.pairs[index].source),
+                    *target.unknown(split.pairs[index].target),
+                ),
             )
     return translations
 

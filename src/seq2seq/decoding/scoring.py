@@ -1,6 +1,6 @@
 """Translate a test set with greedy and beam search, and score the translations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,22 @@ class Evaluation:
         return "\n\n".join([score_table(self.scored), *tables])
 
 
+def unknown_counts(unknown: Callable[[str], list[str]], texts: Sequence[str], *files: object) -> list[int]:
+    """Count the unknown tokens of each text of a source file; warn if most of its words are unknown.
+
+    `unknown` see `Tokenizer.unknown`; a second file is that of the target.
+    """
+    counts = [len(unknown(text)) for text in texts]
+    share = sum(counts) / max(1, sum(map(len, text_words(texts))))
+    if share > 0.5:
+        exchanged = f", and not exchanged with {files[1]}" if len(files) > 1 else ""
+        warn(
+            f"{share:.0%} of the source words are unknown to the model: is {files[0]} in the model's source language"
+            f"{exchanged}?"
+        )
+    return counts
+
+
 def evaluation(
     translator: Translator, pairs: Sequence[SentencePair], search: Search, files: Sequence[Path]
 ) -> Evaluation:
@@ -87,13 +103,7 @@ def evaluation(
 
     `files` are those of source and reference, for the warning.
     """
-    num_unknown = [len(translator.unknown_tokens(pair.source)) for pair in pairs]
-    share = sum(num_unknown) / max(1, sum(map(len, text_words([pair.source for pair in pairs]))))
-    if share > 0.5:
-        warn(
-            f"{share:.0%} of the source words are unknown to the model: is {files[0]} in the "
-            f"model's source language, and not exchanged with {files[1]}?"
-        )
+    num_unknown = unknown_counts(translator.unknown_tokens, [pair.source for pair in pairs], *files)
     announce(f"translating {counted(len(pairs), 'sentence')}")
     scored = score_searches(translator, pairs, search, with_interval=True)
     return Evaluation(pairs, scored, num_unknown, translator.target_language)

@@ -30,7 +30,7 @@ class Translation:
             attention.
         heads: Weights of each head (heads, target, source); None if there is one head, or if attention was
             not requested.
-        unknown: Unknown tokens of the source, see `Tokenizer.unknown`.
+        unknown: Unknown tokens of the source, see `Tokenizer.unknown`; then those of a translation that was given.
         rank: Place among the translations of the sentence, from 1, the best.
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from seq2seq.common.counted import counted
-from seq2seq.common.progress import tracked
+from seq2seq.common.progress import tracked, warn
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag
@@ -210,7 +210,7 @@ class Translator:
         else:
             sentences = [f"{target_tag(self._to)} {each}" if each else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
-        starts = None if prefixes is None else [self._target_tokenizer.encode(p) for p in prefixes]
+        starts = None if prefixes is None else self._starts(prefixes)
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         batches = self._batches(sentences, encoded)
         last = first_number + len(sentences)
@@ -237,6 +237,19 @@ class Translator:
                     facts["weights"] = EMPTY.weights
                 translations[index] = [replace(each, rank=r, **facts) for r, each in enumerate(made, start=1)]
         return translations
+
+    def _starts(self, prefixes: Sequence[str]) -> list[list[int]]:
+        """Return the ids that translations begin with; warn of words that the model does not know."""
+        starts = [self._target_tokenizer.encode(prefix) for prefix in prefixes]
+        if any(UNKNOWN_ID in start for start in starts):
+            unknown = dict.fromkeys(
+                each for prefix in prefixes for each in self._target_tokenizer.unknown(prefix)
+            )
+            warn(
+                f"prefixes have {counted(len(unknown), 'word')} unknown to the model, written as {UNKNOWN}: "
+                f"{', '.join(unknown):.200}"
+            )
+        return starts
 
     def _batches(self, sentences: Sequence[str], encoded: list[list[int]]) -> list[list[int]]:
         """Return the indices of the sentences that are not empty, grouped by length."""

@@ -241,6 +241,16 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             "paths.run_dir follows from the others: give name=… for another folder of the experiment, paths.runs_dir=… "
             "for that of all runs, or hydra.run.dir=… for any other"
         )
+    for override in overrides:
+        key, _, text = override.lstrip("+").partition("=")
+        if (
+            key in ("name", "experiment_name")
+            and not isinstance(config[key], str)
+            and str(config[key]) != text
+        ):
+            raise InputError(
+                f"{key}={text} is read as {config[key]}: write \"{key}='{text}'\", with both quotes"
+            )
     config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.set_readonly(config, False)
     missing = sorted(OmegaConf.missing_keys(config))
@@ -355,9 +365,13 @@ def check(node: Any, key: str = "") -> None:
             taken = [name for name in arguments if name not in PASSED.get(place, ())]
             problems.append(_superfluous(place, part["_target_"], superfluous, taken))
         for name, value in part.items():
-            if name in hints and not fits(value, hints[name]):
-                kind = "NaN" if value != value else KINDS.get(type(value), type(value).__name__)  # noqa: PLR0124
-                raise InputError(f"{place}.{name}={value}: expected {in_words(hints[name])}, got {kind}")
+            if name in hints and not (
+                fits(value, hints[name]) and (value is not None or name in DERIVED or takes_none(hints[name]))
+            ):
+                is_nan = isinstance(value, float) and math.isnan(value)
+                kind = "NaN" if is_nan else KINDS.get(type(value), type(value).__name__)
+                shown = "null" if value is None else value
+                raise InputError(f"{place}.{name}={shown}: expected {in_words(hints[name])}, got {kind}")
         needed = _needed(place, part, target)
         if needed:
             keys = " ".join(
@@ -418,8 +432,11 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
     return target
 
 
+DERIVED = "mode", "dropout", "batch_size", "_recursive_"
+"""Arguments that null leaves to the program: derived from a metric, the corpus, or whatever else is given."""
+
 KINDS: dict[Any, str] = {
-    int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping",
+    int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping", type(None): "null",
 }  # fmt: skip
 PLAIN = int, float, bool, str
 LISTS = list, Sequence
@@ -436,9 +453,15 @@ def in_words(hint: Any) -> str:
     words += [
         f"a list of {in_words(get_args(part)[0])}" for part in _parts(hint) if get_origin(part) in LISTS
     ]
+    words += [f"a list of {len(get_args(part))}" for part in _parts(hint) if get_origin(part) is tuple]
     words += ["a node with _target_" for part in _parts(hint) if get_origin(part) is Callable]
     words += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
     return " or ".join(words) or str(hint)
+
+
+def takes_none(hint: Any) -> bool:
+    """Return whether None fits an annotation, or the annotation is not of plain types."""
+    return not all(part in PLAIN or get_origin(part) in LISTS for part in _parts(hint))
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -459,6 +482,8 @@ def _is_one(value: Any, kind: Any) -> bool:
         return isinstance(value, kind)
     if get_origin(kind) in LISTS:
         return isinstance(value, list) and all(fits(each, get_args(kind)[0]) for each in value)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list) and (Ellipsis in get_args(kind) or len(value) == len(get_args(kind)))
     if get_origin(kind) is Callable:
         return callable(value)
     return not (

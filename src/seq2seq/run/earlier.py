@@ -24,6 +24,17 @@ MAY_DIFFER = (
 """Keys and nodes that may change between a run and its continuation: longer training, other pictures and places."""
 
 
+def _has_model(folder: Path) -> bool:
+    """Return whether a model folder has all its files; what is in them is checked when it is read."""
+    if not (folder / "config.json").is_file():
+        return False
+    try:
+        names = read_json(folder / "config.json").get("sha256", {})
+    except InputError:
+        return False
+    return all((folder / name).is_file() for name in names)
+
+
 @dataclass(frozen=True)
 class Earlier:
     """An earlier start of the run in a folder.
@@ -40,7 +51,7 @@ class Earlier:
         starts = (flat(OmegaConf.to_container(config)), self.values)
         new, old = (length({key: start.get(f"trainer.{key}") for key in keys}) for start in starts)
         is_longer = any(now > before for now, before in zip(new, old, strict=True))
-        is_whole = path.is_file() and (self.run_dir / "model" / "config.json").is_file()
+        is_whole = path.is_file() and _has_model(self.run_dir / "model")
         if is_longer or not is_whole or self.differing(config):
             return None
         metrics = read_json(path)

@@ -39,6 +39,7 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
     r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
     r"module\.(rdrop_alpha|guided_alignment_weight)": (float, 0, inf, "a number from 0"),
     r"ema_decay|callbacks\.averaging\.multi_avg_fn\.decay|scheduler\.(min_lr_ratio|factor)": (float, 0, 1, "a share from 0 to 1"),
+    r"callbacks\.averaging\.start_epoch": (int, 1, inf, "the number of an epoch, from 1"),
     r"optimizer\.lr": (float, ulp(0.0), inf, "a number above 0, as 0 trains nothing"),
     r"optimizer\.weight_decay": (float, 0, inf, "a number from 0"),
 }  # fmt: skip
@@ -71,9 +72,14 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
     ("module.guided_alignment_weight", "weights that a score decides, not attention=average", lambda now: not now["module.guided_alignment_weight"] or now.get("model.decoder.attention.score._target_") != UNIFORM),
     ("model.decoder.attention.normalizer", "scores that differ, not attention=average", lambda now: now.get("model.decoder.attention.score._target_") != UNIFORM),
+    ("trainer.min_epochs", "trainer.max_epochs above it", lambda now: now["trainer.min_epochs"] < (now.get("trainer.max_epochs") or inf) or now["trainer.max_epochs"] == -1),
+    ("callbacks.averaging.start_epoch", "trainer.max_epochs of as many", lambda now: now["callbacks.averaging.start_epoch"] <= now["trainer.max_epochs"] or now["trainer.max_epochs"] == -1),
     ("decoding.length_penalty", "decoding.beam_size above 1", lambda now: now["decoding.length_penalty"] == "none" or now.get("decoding.beam_size") != 1),
 )  # fmt: skip
 """Key, what it needs to have an effect, and whether it has one with these values."""
+
+LATE = "update_starting_at_step", "update_starting_at_epoch"
+"""Arguments of Lightning's exponential moving average."""
 
 FEW = 16_000_000
 """Bytes of text that are read before PyTorch is loaded; more is read once."""
@@ -113,6 +119,7 @@ def check_early(settings: Settings) -> None:
     if config.trainer.get("val_check_interval") in (0, False):
         raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
     _check_validations(values)
+    _check_averages(values)
     time = values["trainer"].get("max_time")
     if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
@@ -121,7 +128,11 @@ def check_early(settings: Settings) -> None:
 
 
 def _check_starts(config: DictConfig) -> None:
-    """Refuse a model to start from, or a checkpoint to go on from, that is not there; and both together."""
+    """Refuse a model or vectors to start from, or a checkpoint to go on from, that are not there; and both together."""
+    for key in ("model.source_vectors", "model.target_vectors"):
+        path = OmegaConf.select(config, key)
+        if isinstance(path, str) and not is_address(path) and not Path(path).is_file():
+            raise InputError(f"{key}={path}: there is no such file")
     if config.init_from is not None:
         try:
             config_of(config.init_from)
@@ -153,6 +164,17 @@ def _check_validations(values: Mapping[Any, Any]) -> None:
         monitor = str((node or {}).get("monitor"))
         if monitor.startswith("val/") and str(node.get("_target_")).endswith(".EarlyStopping"):
             raise InputError(f"callbacks.{name}: there is no {monitor} with trainer.limit_val_batches=0")
+
+
+def _check_averages(values: Mapping[Any, Any]) -> None:
+    """Refuse averages that begin late, see `LATE`."""
+    for name, node in (values.get("callbacks") or {}).items():
+        late = [each for each in LATE if (node or {}).get(each)]
+        if late and str(node.get("_target_")).endswith(".EMAWeightAveraging"):
+            raise InputError(
+                f"callbacks.{name}.{late[0]}={node[late[0]]}: until then Lightning validates, and keeps, the weights that the "
+                "training began with: leave it out"
+            )
 
 
 def _require(config: DictConfig, key: str) -> None:
@@ -212,7 +234,8 @@ def _check_values(values: Mapping[Any, Any]) -> None:
         for kind, low, high, expected in ranges if value is not None else []:
             is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
             if not (is_number and low <= value <= high):
-                raise InputError(f"{key}={value}: expected {expected}")
+                got = ", got text" if isinstance(value, str) else ""
+                raise InputError(f"{key}={value}: expected {expected}{got}")
 
 
 def _check_effects(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
@@ -254,6 +277,12 @@ def _check_length(config: DictConfig) -> None:
         raise InputError(
             f"trainer.overfit_batches={config.trainer.overfit_batches}: every epoch has other batches here; give debug=overfit, "
             "or data.overfit=true with data.max_examples=N"
+        )
+    limit = config.trainer.get("limit_test_batches")
+    if limit is not None and not (isinstance(limit, float) and limit == 1):
+        raise InputError(
+            f"trainer.limit_test_batches={limit}: all test pairs are translated; "
+            "data.max_examples=N takes the first N of each split"
         )
     last = Path(str(config.paths.run_dir)) / "checkpoints" / "last.ckpt"
     if config.init_from is not None or config.ckpt_path is not None or last.exists():

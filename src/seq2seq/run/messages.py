@@ -307,12 +307,17 @@ def _omegaconf(error: OmegaConfBaseException) -> str | None:
             return single_line(str(cause))
         cause = cause.__cause__ or cause.__context__
     said = single_line(str(error.msg or error).splitlines()[0])
+    _, marker, own = said.partition("InputError raised while resolving interpolation: ")
+    if marker:
+        return own
     return f"{error.full_key}: {said}" if error.full_key else said
 
 
 def _operating_system(error: OSError) -> str | None:
     name = f"{error.filename}: " if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
+    if error.errno == errno.EFBIG:
+        return f"{name}{error.strerror}: raise the limit of a file's size, see ulimit -f"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return f"{name}{error.strerror}: free some space, or write elsewhere"
     if isinstance(
         error, FileNotFoundError | FileExistsError | NotADirectoryError | IsADirectoryError | PermissionError

@@ -394,7 +394,7 @@ def start_from(model: "Seq2Seq", other: "Seq2Seq", key: str) -> None:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        raise InputError(f"{key}: its model has other sizes: {error}") from error
+        raise InputError(f"{key}: its model has other sizes: give {named or f'{error!s:.300}'}") from error
     if not all(
         torch.equal(value.to(weights[name]), weights[name]) for name, value in model.state_dict().items()
     ):

@@ -83,7 +83,8 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
     ended = ", when trainer.max_time ended it: a longer one goes on" if metrics.get("out_of_time") else ""
     example = next(iter(examples_of_run(run_dir)), "A sentence.")
-    trust = " --trust-custom-code" if own_classes(run_dir / "model") else ""
+    classes = own_classes(run_dir / "model")
+    trust = " --trust-custom-code" if classes else ""
     has_log, run_dir = any(run_dir.glob("events.out.*")), relative_to_cwd(run_dir)
     look = f"{_program('tensorboard')} --logdir {quoted(str(run_dir.parent))}"
     if Path("Makefile").is_file() and Path(sys.argv[0]).absolute() == Path("train.py").absolute():
@@ -94,7 +95,10 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
         f"time        {minutes}:{seconds:02d}{ended}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
-        f"translate   {_program('seq2seq')} translate {quoted(str(run_dir))}{trust} {quoted(example)}",
+        f"translate   {_program('seq2seq')} translate {quoted(str(run_dir))}{trust} {quoted(example)}"
+        if not any(name.startswith("__main__.") for name in classes)
+        else f"translate   seq2seq.load({str(run_dir)!r}, trust_custom_code=True).translate([{example!r}]), in this program; move "
+        "its classes to a file for the commands",
     ]
     return "\n".join(lines)
 

@@ -329,7 +329,10 @@ def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: 
 
     @app.exception_handler(400)  # of FastAPI, for bytes that are no text
     async def refuse_bytes(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": "the body is not UTF-8, or nested too deeply"}, 400)
+        return JSONResponse(
+            {"detail": "the body is not UTF-8, is nested too deeply, or has a number of thousands of digits"},
+            400,
+        )
 
     @app.exception_handler(RequestValidationError)
     async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:

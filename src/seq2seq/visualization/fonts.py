@@ -14,6 +14,8 @@ LACKING = "\N{WHITE SQUARE}"
 _chosen: dict[str, str | None] = {}
 """Family by character; None: no font has it."""
 
+_lacking: set[str] = set()
+"""Characters that a label had and no font."""
 
 OTHERS = (
     r"NotoSans\w*-Regular\.",
@@ -37,18 +39,18 @@ def other_fonts() -> list[tuple[str, frozenset[int]]]:
 def shown(label: str) -> tuple[str, list[str]]:
     """Return a label with squares for the characters that no font has, and the families to draw it in.
 
-    The first time that a character is lacking, one line names the packages of fonts.
+    The first time that characters are lacking, one line names the packages of fonts.
     """
     own = font_manager.get_font(font_manager.findfont(OWN)).get_charmap()
     foreign = [each for each in dict.fromkeys(label) if ord(each) not in own and not each.isspace()]
-    new = [each for each in foreign if each not in _chosen]
-    for each in new:
+    for each in (each for each in foreign if each not in _chosen):
         _chosen[each] = next((family for family, has in other_fonts() if ord(each) in has), None)
     lacking = [each for each in foreign if _chosen[each] is None]
-    if any(each in new for each in lacking):
+    if lacking and not _lacking:
         warn(
             f"no font here has {''.join(lacking[:8])}, heatmaps show squares: install one, such as Debian's packages "
             "fonts-noto-core and fonts-noto-cjk"
         )
+    _lacking.update(lacking)
     families = dict.fromkeys(family for each in foreign if (family := _chosen[each]))
     return "".join(LACKING if each in lacking else each for each in label), [OWN, *families]
