@@ -299,6 +299,45 @@ def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences,
         assert "<script" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
 
 
+def test_records_of_another_training_sentence_or_later_step_are_kept(tiny_run, tmp_path, program):
+    (tmp_path / "two.en").write_text("the red cat sees it .\nI see it.\n")
+    (tmp_path / "other.en").write_text("the dog sleeps .\n")
+    tag, whole = "attention/2/forced", {"most": 9, "most_bytes": 1 << 20}
+    (tmp_path / "two.fr").write_text("le chat rouge le voit .\nJe le vois.\n")
+
+    def recorded(status, step=0, source="two.en", target=("--target", "two.fr"), logdir="log"):
+        line = ["--source", source, *target, "--logdir", logdir, "--step", str(step), "--beam-size", "1"]
+        return program(tiny_run, *line, command="record-attention", cwd=tmp_path, check=status).text
+
+    for step in (100, 300, 300):  # of the same step again: it is replaced
+        recorded(0, step)
+    assert list(read_steps(tmp_path / "log", tag, **whole)) == [100, 300]
+    assert re.fullmatch(r"error: log has records of step 300, .*--logdir\n", recorded(2, 200))
+    assert re.search(
+        r"another sentence as attention/1/\w+, 'the .*--logdir\n", recorded(2, 400, "other.en", ())
+    )
+    assert list(read_steps(tmp_path / "log", tag, **whole)) == [100, 300]
+    own = shutil.copytree(tiny_run, tmp_path / "own")
+    assert re.fullmatch(r"error: own has records of a training, .*--logdir\n", recorded(2, 999, logdir="own"))
+    assert list(read_steps(own, "attention/1/forced", **whole)) == [0, 4, 8]
+    for step in ("-5", "99999999999999999999"):
+        assert re.search(rf"error: .*--step: {step}.*\n", recorded(2, step))
+
+
+def test_a_line_that_no_record_holds_is_left_out_by_its_number(tiny_run, tmp_path, program):
+    (tmp_path / "long.en").write_text("the cat sleeps .\n" + "cat " * 2500 + "\n")
+    (tmp_path / "only.en").write_text("cat " * 2500 + "\n")
+    options = ["--beam-size", "1", "--source"]
+    done = program(tiny_run, *options, "long.en", "--logdir", "log",
+                   command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
+    assert re.search(r"WARNING: line 2: .*2,501 tokens.*left out", done.text)
+    assert "1 sentence " in done.text
+    page = program(
+        tiny_run, *options, "only.en", "-o", "p.html", command="export attention", cwd=tmp_path, check=2
+    )
+    assert re.search(r"line 1: .*2,501 tokens.*\nerror: .*2,048 tokens", page.text)
+
+
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
     done = program("data.max_examples=100", command="data-report", cwd=tmp_path, check=0)
     assert re.search(r"train +100 +0 ", done.text)

@@ -56,6 +56,17 @@ def count(text: str) -> int:
     return int(text)
 
 
+def step(text: str) -> int:
+    """Return a step, as event files hold it.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not (text.isdecimal() and int(text) < 2**63):
+        raise ValueError(f"{text}: a whole number from 0 to {2**63 - 1} is needed")
+    return int(text)
+
+
 Model = Annotated[str | Path, "MODEL", model]
 """A run folder, a model folder, or the name of a shipped model."""
 
@@ -70,6 +81,9 @@ Output = Annotated[Path, "FILE", output_file]
 
 Count = Annotated[int, "N", count]
 """A whole number above 0."""
+
+Step = Annotated[int, "N", step]
+"""A step of a training."""
 
 Precision = Literal["fp32", "bf16", "int8"]
 """Of products of matrices."""
