@@ -19,10 +19,11 @@ from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
-from seq2seq.models.folder import load_model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
+from tensorboard_attention import add_attention
 from tensorboard_attention.event_files import read_steps
 from tests.conftest import ROOT, TINY
-from tests.small import forget_checksums
+from tests.small import built_in_pairs, forget_checksums, model_of, tokenizers_of
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
 
@@ -422,6 +423,35 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
     assert any(source in done.text for source in sources)
     given = program(wordy_run, text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
     assert "replaced" not in given.text
+
+
+@pytest.mark.parametrize("decoder", ["context", "luong"])
+def test_what_no_page_shows_replaces_nothing_and_is_sent_where_it_is_shown(decoder, tmp_path, program):
+    tokenizers = tokenizers_of(built_in_pairs(20))
+    sizes = {f"{side}_vocab_size": codec.vocab_size
+             for side, codec in zip(("source", "target"), tokenizers, strict=True)}  # fmt: skip
+    save_model_folder(tmp_path / "m", SavedModel(model_of(**sizes, decoder=decoder).float(), *tokenizers))
+    for name in ("attention", "demo"):
+        (tmp_path / f"{name}.html").write_text("the user's")
+    for name, arguments in (
+        ("show", ["I see it.", "--no-open"]), ("demo", ["--no-open"]), ("export page", ["-o", "demo.html"]),
+    ):  # fmt: skip
+        has_page = (name, decoder) == ("show", "luong")
+        done = program("m", *arguments, command=name, cwd=tmp_path, check=0 if has_page else 2)
+        assert ("html: replaced" in done.text) == has_page
+        if name != "show":
+            assert ("seq2seq show" in done.text) == (decoder == "luong")
+    assert (tmp_path / "demo.html").read_text() == "the user's"
+    assert ((tmp_path / "attention.html").read_text() == "the user's") == (decoder == "context")
+
+
+def test_an_animation_says_how_many_steps_it_has_not(tmp_path, program, tiny_run):
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    for step in range(100, 350):
+        add_attention(run, "a", [[1.0]], ["b"], ["c"], step)
+    for name, said in (("a/forced", "50 of 250 steps are left out"), ("attention/0/forced", "")):
+        done = program(run, "--steps", name, "-o", "a.gif", command="plot", cwd=tmp_path, check=0)
+        assert (said or "left out") in done.text if said else "left out" not in done.text
 
 
 @pytest.mark.long

@@ -45,6 +45,13 @@ def output_file(text: str) -> Path:
     return Path(text)
 
 
+def page_file(text: str) -> Path:
+    """Return the path of a page to write, whose folder exists; an ending other than that of pages is refused."""
+    if Path(text).suffix.lower() not in (".html", ".htm", ""):
+        raise InputError(f"{text}: a page is written there: give a name that ends in .html")
+    return output_file(text)
+
+
 def count(text: str) -> int:
     """Return a whole number above 0.
 
@@ -84,6 +91,9 @@ Count = Annotated[int, "N", count]
 
 Step = Annotated[int, "N", step]
 """A step of a training."""
+
+Page = Annotated[Path, "FILE", page_file]
+"""A page that is written."""
 
 Precision = Literal["fp32", "bf16", "int8"]
 """Of products of matrices."""
