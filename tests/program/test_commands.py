@@ -19,10 +19,11 @@ from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
-from seq2seq.models.folder import load_model_folder
+from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
+from tensorboard_attention import add_attention
 from tensorboard_attention.event_files import read_steps
 from tests.conftest import ROOT, TINY
-from tests.small import forget_checksums
+from tests.small import built_in_pairs, forget_checksums, model_of, tokenizers_of
 
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
 
@@ -327,6 +328,45 @@ def test_a_closed_standard_error_is_no_reason_to_fail(tmp_path):
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
 
 
+def test_records_of_another_training_sentence_or_later_step_are_kept(tiny_run, tmp_path, program):
+    (tmp_path / "two.en").write_text("the red cat sees it .\nI see it.\n")
+    (tmp_path / "other.en").write_text("the dog sleeps .\n")
+    tag, whole = "attention/2/forced", {"most": 9, "most_bytes": 1 << 20}
+    (tmp_path / "two.fr").write_text("le chat rouge le voit .\nJe le vois.\n")
+
+    def recorded(status, step=0, source="two.en", target=("--target", "two.fr"), logdir="log"):
+        line = ["--source", source, *target, "--logdir", logdir, "--step", str(step), "--beam-size", "1"]
+        return program(tiny_run, *line, command="record-attention", cwd=tmp_path, check=status).text
+
+    for step in (100, 300, 300):  # of the same step again: it is replaced
+        recorded(0, step)
+    assert list(read_steps(tmp_path / "log", tag, **whole)) == [100, 300]
+    assert re.fullmatch(r"error: log has records of step 300, .*--logdir\n", recorded(2, 200))
+    assert re.search(
+        r"another sentence as attention/1/\w+, 'the .*--logdir\n", recorded(2, 400, "other.en", ())
+    )
+    assert list(read_steps(tmp_path / "log", tag, **whole)) == [100, 300]
+    own = shutil.copytree(tiny_run, tmp_path / "own")
+    assert re.fullmatch(r"error: own has records of a training, .*--logdir\n", recorded(2, 999, logdir="own"))
+    assert list(read_steps(own, "attention/1/forced", **whole)) == [0, 4, 8]
+    for step in ("-5", "99999999999999999999"):
+        assert re.search(rf"error: .*--step: {step}.*\n", recorded(2, step))
+
+
+def test_a_line_that_no_record_holds_is_left_out_by_its_number(tiny_run, tmp_path, program):
+    (tmp_path / "long.en").write_text("the cat sleeps .\n" + "cat " * 2500 + "\n")
+    (tmp_path / "only.en").write_text("cat " * 2500 + "\n")
+    options = ["--beam-size", "1", "--source"]
+    done = program(tiny_run, *options, "long.en", "--logdir", "log",
+                   command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
+    assert re.search(r"WARNING: line 2: .*2,501 tokens.*left out", done.text)
+    assert "1 sentence " in done.text
+    page = program(
+        tiny_run, *options, "only.en", "-o", "p.html", command="export attention", cwd=tmp_path, check=2
+    )
+    assert re.search(r"line 1: .*2,501 tokens.*\nerror: .*2,048 tokens", page.text)
+
+
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
     done = program("data.max_examples=100", command="data-report", cwd=tmp_path, check=0)
     assert re.search(r"train +100 +0 ", done.text)
@@ -411,6 +451,35 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
     assert any(source in done.text for source in sources)
     given = program(wordy_run, text, "-o", "given.png", command="plot", cwd=tmp_path, check=0)
     assert "replaced" not in given.text
+
+
+@pytest.mark.parametrize("decoder", ["context", "luong"])
+def test_what_no_page_shows_replaces_nothing_and_is_sent_where_it_is_shown(decoder, tmp_path, program):
+    tokenizers = tokenizers_of(built_in_pairs(20))
+    sizes = {f"{side}_vocab_size": codec.vocab_size
+             for side, codec in zip(("source", "target"), tokenizers, strict=True)}  # fmt: skip
+    save_model_folder(tmp_path / "m", SavedModel(model_of(**sizes, decoder=decoder).float(), *tokenizers))
+    for name in ("attention", "demo"):
+        (tmp_path / f"{name}.html").write_text("the user's")
+    for name, arguments in (
+        ("show", ["I see it.", "--no-open"]), ("demo", ["--no-open"]), ("export page", ["-o", "demo.html"]),
+    ):  # fmt: skip
+        has_page = (name, decoder) == ("show", "luong")
+        done = program("m", *arguments, command=name, cwd=tmp_path, check=0 if has_page else 2)
+        assert ("html: replaced" in done.text) == has_page
+        if name != "show":
+            assert ("seq2seq show" in done.text) == (decoder == "luong")
+    assert (tmp_path / "demo.html").read_text() == "the user's"
+    assert ((tmp_path / "attention.html").read_text() == "the user's") == (decoder == "context")
+
+
+def test_an_animation_says_how_many_steps_it_has_not(tmp_path, program, tiny_run):
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    for step in range(100, 350):
+        add_attention(run, "a", [[1.0]], ["b"], ["c"], step)
+    for name, said in (("a/forced", "50 of 250 steps are left out"), ("attention/0/forced", "")):
+        done = program(run, "--steps", name, "-o", "a.gif", command="plot", cwd=tmp_path, check=0)
+        assert (said or "left out") in done.text if said else "left out" not in done.text
 
 
 @pytest.mark.long

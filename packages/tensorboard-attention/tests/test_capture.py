@@ -998,6 +998,47 @@ def test_tokens_that_do_not_fit_are_named(tmp_path):
             model(states)
 
 
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_tokens_of_more_or_fewer_sentences_than_the_batch_are_named(number, tmp_path):
+    model, states = nn.TransformerEncoderLayer(D, H, 32, batch_first=True), torch.randn(3, T, D)
+    tokens = [list("abcde")] * number
+    with pytest.warns(UserWarning, match=f"tokens of {number} sentences.*the batch has 3"):  # noqa: SIM117
+        with capture(model, tmp_path, source_tokens=tokens) as found:
+            model(states)
+    assert len(found.problems) == 1
+    tags = [tag["tag"] for tag in read_log_folder(tmp_path)["index"]["runs"][0]["tags"]]
+    assert tags == [f"probe {n + 1}/self-attention" for n in range(min(number, 3))]
+
+
+def test_tokens_of_the_sentences_that_are_recorded_are_enough(tmp_path):
+    model = nn.TransformerEncoderLayer(D, H, 32, batch_first=True)
+    with capture(model, tmp_path, source_tokens=[list("abcde")] * 2, sentences=2) as found:
+        model(torch.randn(3, T, D))
+    assert found.problems == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sentences": 0}, "sentences=0 must be at least 1"),
+        ({"sentences": -1}, "sentences=-1 must be at least 1"),
+        ({"source_tokens": "abcd"}, "source_tokens must be a list.*'abcd'"),
+        ({"target_tokens": "abcd"}, "target_tokens must be a list.*'abcd'"),
+        ({"source_tokens": [["a", "b"], "cd"]}, "source_tokens must be a list"),
+    ],
+)
+def test_text_for_tokens_and_no_sentence_are_refused_before_the_model_runs(options, said, tmp_path):
+    with pytest.raises(ValueError, match=said), capture(nn.Linear(D, D), tmp_path, **options):
+        pytest.fail("the block has run")
+
+
+@pytest.mark.parametrize("steps", [0, 2.5, "2"])
+def test_records_are_whole_numbers_of_steps_apart(steps):
+    pytest.importorskip("lightning")
+    with pytest.raises(ValueError, match=f"every_n_steps={steps} must be a whole number"):
+        tensorboard_attention.AttentionCapture(torch.randn(1, T, D), every_n_steps=steps)
+
+
 def test_an_unknown_module_and_an_output_without_weights_are_refused():
     model = nn.Sequential(nn.Linear(D, D))
     with pytest.raises(ValueError, match="no such module"), capture(model, modules="attention"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from seq2seq.api import Run
 from seq2seq.cli.show import open_page
-from seq2seq.common.options import Model, Output, Sentence
+from seq2seq.common.options import Model, Page, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.export.card import examples
 
@@ -15,7 +15,7 @@ def demo(
     model: Model = "help-en-de",
     *,
     sentence: list[Sentence] | None = None,
-    output: Output = PAGE,
+    output: Page = PAGE,
     no_open: bool = False,
 ) -> None:
     """Try a shipped model: ``seq2seq demo``
@@ -30,7 +30,6 @@ def demo(
         no_open: Write the page and do not open it.
     """
     picture = output.with_suffix(".png")
-    announce_replaced(*([output, picture] if output == PAGE else [picture]))
     announce("loading PyTorch and the model")
     from seq2seq.export.translating_page import export_page
     from seq2seq.visualization.heatmap import save_heatmap
@@ -42,8 +41,12 @@ def demo(
     first = found[0]
     if first.weights.numel():
         weights = first.weights.float().numpy()
+        announce_replaced(picture)
         save_heatmap(picture, [(first.text, weights, first.source_tokens, first.target_tokens)])
         print(picture)
     announce("writing the page")
-    output.write_text(export_page(Path(model), sentences[0]), encoding="utf-8")
+    page = export_page(Path(model), sentences[0])
+    if output == PAGE:
+        announce_replaced(output)
+    output.write_text(page, encoding="utf-8")
     open_page(output, wanted=not no_open)

@@ -1,5 +1,6 @@
 """The command that draws attention."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -54,12 +55,15 @@ def plot(
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
     from seq2seq.visualization.heatmap import write_gif
-    from tensorboard_attention import read_steps
+    from tensorboard_attention import read_steps, recorded
 
     try:
         records = read_steps(run, name, most=200, most_bytes=1 << 19)
+        num_steps = len(recorded(run)[name].steps)
     except ValueError as error:
         raise InputError(str(error)) from error
+    if left := num_steps - len(records):
+        print(f"{left} of {num_steps} steps are left out, evenly spread", file=sys.stderr)
     write_gif(output, records)
     print(output)
 

@@ -5,7 +5,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from seq2seq.common.options import Count, Model, Output, Sentence
+from seq2seq.common.options import Count, Model, Page, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import model_name
 from seq2seq.errors import InputError
@@ -19,7 +19,7 @@ def show(
     *,
     target: str | None = None,
     beam_size: Count = 5,
-    output: Output = PAGE,
+    output: Page = PAGE,
     no_open: bool = False,
     trust_custom_code: bool = False,
 ) -> None:
@@ -52,8 +52,6 @@ def show(
         raise InputError("the sentence is blank: give a sentence")
     if target is not None and not clean(target):
         raise InputError("--target is blank: give a translation of the sentence, or leave it out")
-    if output == PAGE:
-        announce_replaced(output)
     saved = load_attending(model, trust_custom_code=trust_custom_code)
     if target is None:
         search = search_from_options(beam_size=beam_size, length_penalty="average")
@@ -66,6 +64,8 @@ def show(
         kind="forced" if target is not None else "beam search" if beam_size > 1 else "greedy search",
         title=f"Attention of {model_name(model)}", effect=effect_of(saved, sentence, found),
     )  # fmt: skip
+    if output == PAGE:
+        announce_replaced(output)
     output.write_text(shown.page, encoding="utf-8")
     print(found.text)
     if note := found.unknown_note():

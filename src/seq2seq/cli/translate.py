@@ -57,8 +57,8 @@ def translate(
         _check_resumable(output, options["n_best"])
     if sentences and source is not None:
         raise InputError(f"give sentences or --source {source}, not both")
-    if output is not None and output.is_file() and _is_read(output, source, sentences):
-        raise InputError(f"{output} is the source, too: give another output")
+    if output is not None and output.is_file():
+        _require_unread(output, source, prefix, sentences)
     if output is None and sys.stdout is None:
         raise InputError("standard output is closed: give --output FILE")
     asks = source is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
@@ -107,6 +107,16 @@ def _check_resumable(output: Path | None, n_best: int) -> None:
         raise InputError("--resume needs --output FILE")
     if n_best > 1:
         raise InputError("--resume counts a line for each sentence: leave out --n-best or --resume")
+
+
+def _require_unread(
+    output: Path, source: str | Path | None, prefix: str | Path | None, sentences: Sequence[str]
+) -> None:
+    """Refuse to write the file of the source or of the prefixes."""
+    if _is_read(output, source, sentences):
+        raise InputError(f"{output} is the source, too: give another output")
+    if prefix is not None and output.samefile(prefix):
+        raise InputError(f"{output} has the prefixes, too: give another output")
 
 
 def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) -> bool:

@@ -45,6 +45,13 @@ def output_file(text: str) -> Path:
     return Path(text)
 
 
+def page_file(text: str) -> Path:
+    """Return the path of a page to write, whose folder exists; an ending other than that of pages is refused."""
+    if Path(text).suffix.lower() not in (".html", ".htm", ""):
+        raise InputError(f"{text}: a page is written there: give a name that ends in .html")
+    return output_file(text)
+
+
 def count(text: str) -> int:
     """Return a whole number above 0.
 
@@ -53,6 +60,17 @@ def count(text: str) -> int:
     """
     if not (text.isdecimal() and int(text) > 0):
         raise ValueError(f"{text}: a whole number above 0 is needed")
+    return int(text)
+
+
+def step(text: str) -> int:
+    """Return a step, as event files hold it.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not (text.isdecimal() and int(text) < 2**63):
+        raise ValueError(f"{text}: a whole number from 0 to {2**63 - 1} is needed")
     return int(text)
 
 
@@ -70,6 +88,12 @@ Output = Annotated[Path, "FILE", output_file]
 
 Count = Annotated[int, "N", count]
 """A whole number above 0."""
+
+Step = Annotated[int, "N", step]
+"""A step of a training."""
+
+Page = Annotated[Path, "FILE", page_file]
+"""A page that is written."""
 
 Precision = Literal["fp32", "bf16", "int8"]
 """Of products of matrices."""

@@ -49,7 +49,7 @@ SCORES = {
 }
 """Names in the page of the scores that it supports, by class."""
 
-SHOW = 'seq2seq show MODEL "A sentence." shows its attention'
+SHOW = '; seq2seq show MODEL "A sentence." shows its attention'
 
 BOUND = 1e-9
 """Maximum difference between the page and the rounded model in float64, see `prove`."""
@@ -164,22 +164,23 @@ def _computed(model: Seq2Seq) -> dict[str, Any]:
         InputError: The page does not support the model.
     """
     encoder, decoder = model.encoder, model.decoder
+    hint = SHOW if decoder.has_attention else ""
     if type(decoder) is not BahdanauDecoder or type(encoder) is not GRUEncoder:
-        raise InputError(f"a page computes encoder=gru with decoder=bahdanau only; {SHOW}")
+        raise InputError(f"a page computes encoder=gru with decoder=bahdanau only{hint}")
     attention = decoder.attention
     is_plain = (
         type(attention) is Attention and attention.alignment is None and attention.history_class is None
     )
     if not is_plain or attention.normalizer != "softmax":
-        raise InputError(f"a page computes attention with a score and a softmax only, of one head; {SHOW}")
+        raise InputError(f"a page computes attention with a score and a softmax only, of one head{hint}")
     score = SCORES.get(type(attention.score).__name__)
     if score is None or any(type(cell) is not GRUCell for cell in decoder.stack.cells):
         raise InputError(
-            f"a page computes GRU cells and these scores only: {', '.join(SCORES.values())}; {SHOW}"
+            f"a page computes GRU cells and these scores only: {', '.join(SCORES.values())}{hint}"
         )
     width = getattr(attention.score, "inverse_width", None)  # of GaussianScore: a parameter, or a number
     if model.reverse_source:
-        raise InputError(f"a page computes model.reverse_source=false only; {SHOW}")
+        raise InputError(f"a page computes model.reverse_source=false only{hint}")
     return {
         "encoder_layers": len(encoder.layers),
         "decoder_layers": len(decoder.stack),

@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tensorboard_attention.colors import color_scales, weight_colors
-from tensorboard_attention.event_files import read_steps
+from tensorboard_attention.event_files import Recorded, read_steps, recorded
 from tensorboard_attention.page import Framed, bundle, export_html, html_page, show, viewer_modules
-from tensorboard_attention.record import MAX_TOKENS, MAX_WEIGHTS
+from tensorboard_attention.record import MAX_TOKEN_LENGTH, MAX_TOKENS, MAX_WEIGHTS
 from tensorboard_attention.writer import add_attention, cross_attention, leave_one_out
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from tensorboard_attention.lightning_callback import AttentionCapture
 
 __all__ = [
-    "MAX_TOKENS", "MAX_WEIGHTS", "AttentionCapture", "Framed", "add_attention", "bundle", "capture", "color_scales",
-    "cross_attention", "export_html", "html_page", "leave_one_out", "read_steps", "show", "viewer_modules", "weight_colors",
+    "MAX_TOKENS", "MAX_TOKEN_LENGTH", "MAX_WEIGHTS", "AttentionCapture", "Framed", "Recorded", "add_attention", "bundle",
+    "capture", "color_scales", "cross_attention", "export_html", "html_page", "leave_one_out", "read_steps", "recorded", "show",
+    "viewer_modules", "weight_colors",
 ]  # fmt: skip
 
 _LATER = {"capture": "capturing", "AttentionCapture": "lightning_callback"}

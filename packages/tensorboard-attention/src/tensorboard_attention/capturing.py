@@ -148,7 +148,7 @@ def capture(
         modules: Paths of modules that return attention weights (B, S), (B, T, S) or (B, heads, T, S), among others; or a
             function for each path that takes the weights out of the output. If they run once for each target token,
             their weights are rows.
-        sentences: How many of the batch are recorded at most.
+        sentences: How many of the batch are recorded at most, 1 or more.
         effect: Is called for each recorded sentence after the block, in the same state of the model, with its place in the batch
             and what is kept of its source (S + 1, S), and returns log-probabilities of its target, see
             `tensorboard_attention.leave_one_out`; cross-attention is shown beside it, or the only kind.
@@ -157,7 +157,8 @@ def capture(
         A `Captured`, complete after the block.
 
     Raises:
-        ValueError: The model has no such module, a module returns no weights, or two sentences have one name.
+        ValueError: The model has no such module, a module returns no weights, two sentences have one name, tokens are text,
+            or no sentence is to be recorded.
     """
     paths = [modules] if isinstance(modules, str) else modules
     named = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(paths)
@@ -166,7 +167,9 @@ def capture(
         raise ValueError(f"modules={unknown}: the model has no such module, but {', '.join(known[1:6])}, …")
     if not isinstance(tag, str) and len({*tag}) < len(tag):
         raise ValueError(f"tag={tag!r}: each sentence needs a name of its own")
-    sides = {"source": _lists(source_tokens), "target": _lists(target_tokens)}
+    if sentences < 1:
+        raise ValueError(f"sentences={sentences} must be at least 1: how many of the batch are recorded")
+    sides = {"source": _lists("source", source_tokens), "target": _lists("target", target_tokens)}
     num_known = next((len(lists) for lists in sides.values() if lists), None)
     watcher = _Watcher(named, num_known, are_read=tokenizer is not None)
     captured = Captured()
@@ -863,10 +866,15 @@ def _side_of(path: str) -> str | None:
 # ---- Tokens, and the records
 
 
-def _lists(tokens: Tokens) -> list[list[str]] | None:
+def _lists(side: str, tokens: Tokens) -> list[list[str]] | None:
     if tokens is None:
         return None
-    lists = [tokens] if all(isinstance(each, str) for each in tokens) else tokens
+    are_tokens = [isinstance(each, str) for each in tokens]
+    if isinstance(tokens, str) or (any(are_tokens) and not all(are_tokens)):
+        raise ValueError(
+            f"{side}_tokens must be a list of tokens, or one for each sentence, got {tokens!r:.80}"
+        )
+    lists = [tokens] if all(are_tokens) else tokens
     return [[str(token) for token in each] for each in lists]
 
 
@@ -903,7 +911,13 @@ def _write(
         shape = layers[0].weights.shape
         names = [layer.module for layer in layers]
         rows, columns = _labels(layers[0], sides, captured.problems, kind)
-        count = min(most, shape[0], *(len(side) for side in (rows, columns) if side))
+        numbers = sorted({len(side) for side in (rows, columns) if side})
+        count = min(most, shape[0], *numbers)
+        for number in numbers:
+            if not min(most, shape[0]) <= number <= shape[0]:
+                captured.problems.append(
+                    f"{kind}: there are tokens of {number} sentences, and the batch has {shape[0]}: {count} recorded"
+                )
         is_one = len(layers[0].weights) == 1
         tags = [tag if is_one else f"{tag} {n + 1}" for n in range(count)] if isinstance(tag, str) else tag
         maps = torch.stack([layer.weights[:count] for layer in layers], dim=1).cpu().numpy()

@@ -5,6 +5,7 @@ import logging
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
@@ -71,6 +72,31 @@ def read_steps(folder: Path, tag: str, *, most: int, most_bytes: int) -> dict[in
     return dict(sorted(chosen.items()))
 
 
+class Recorded(NamedTuple):
+    """What a folder holds of one tag: its steps, ascending, and the tokens of the source at the last one."""
+
+    steps: list[int]
+    source: tuple[str, ...]
+
+
+def recorded(folder: Path) -> dict[str, Recorded]:
+    """Return what a folder itself, without those within it, holds of each tag; nothing where there is no such folder.
+
+    Raises:
+        ValueError: a file in it is damaged.
+    """
+    if not folder.is_dir():
+        return {}
+    provider = _provider(folder, within=False)
+    records, found = views.Records(provider), dict[str, Recorded]()
+    for run in views.index(provider, RequestContext())["runs"]:
+        for tag in run["tags"]:
+            by_step = records.of(RequestContext(), run["run"], tag["tag"]) or {}
+            last, _ = views.decoded(by_step, sorted(by_step)[-1:], 0)
+            found[tag["tag"]] = Recorded(sorted(by_step), next((r.source for r in last.values()), ()))
+    return found
+
+
 class _Damaged(logging.Handler):
     """What TensorBoard says of damaged records; of one that is not whole, as of a run that is written, it says otherwise."""
 
@@ -84,8 +110,10 @@ class _Damaged(logging.Handler):
             self.files[str(record.args[0])] = None
 
 
-def _provider(folder: Path) -> MultiplexerDataProvider:
-    if pipe := next((path for path in folder.rglob("*tfevents*") if path.is_fifo()), None):
+def _provider(folder: Path, *, within: bool = True) -> MultiplexerDataProvider:
+    """Return a provider of the event files of a folder, and of the folders within it."""
+    files = folder.rglob("*tfevents*") if within else folder.glob("*tfevents*")
+    if pipe := next((path for path in files if path.is_fifo()), None):
         raise ValueError(f"{pipe} is a pipe, which would be waited for: remove it")
     multiplexer = EventMultiplexer(tensor_size_guidance={PLUGIN_NAME: 0})
     logger, damaged = logging.getLogger("tensorboard"), _Damaged()
@@ -93,7 +121,10 @@ def _provider(folder: Path) -> MultiplexerDataProvider:
     try:
         logger.setLevel(logging.DEBUG)
         logger.propagate, logger.handlers = False, [damaged]
-        multiplexer.AddRunsFromDirectory(str(folder))
+        if within:
+            multiplexer.AddRunsFromDirectory(str(folder))
+        else:
+            multiplexer.AddRun(str(folder), ".")
         multiplexer.Reload()
     except Exception as error:  # of protobuf
         raise ValueError(f"{folder} holds a damaged event file: move it elsewhere ({error})") from error

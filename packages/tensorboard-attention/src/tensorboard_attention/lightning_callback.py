@@ -27,13 +27,16 @@ class AttentionCapture(Callback):
         every_n_steps: Optimizer steps between two records.
         model: Which part of the module is looked at and called, such as ``"model"``; "": the module itself.
         options: source_tokens, target_tokens, tokenizer, tag, modules and sentences of `capture`.
+
+    Raises:
+        ValueError: The number of steps is no whole number above 0.
     """
 
     def __init__(
         self, probe: Any | Callable[[Any], Any], *, every_n_steps: int = 200, model: str = "", **options: Any
     ) -> None:
-        if every_n_steps < 1:
-            raise ValueError(f"every_n_steps={every_n_steps} must be at least 1")
+        if int(every_n_steps) != every_n_steps or every_n_steps < 1:
+            raise ValueError(f"every_n_steps={every_n_steps} must be a whole number of at least 1")
         self.probe, self.every_n_steps, self.model, self.options = probe, every_n_steps, model, options
         self._last = -1
 

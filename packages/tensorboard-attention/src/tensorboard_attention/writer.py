@@ -110,7 +110,7 @@ def add_attention(
         TypeError: The writer is none of those above, or the rank no integer.
     """
     for name, value in (("tag", tag), ("kind", kind)):
-        if not value.strip() or len(value) > MAX_NAME_LENGTH:
+        if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME_LENGTH:
             raise ValueError(f"{name} must be text of 1 to {MAX_NAME_LENGTH} characters")
         if printable(value) != value:
             raise ValueError(
@@ -166,7 +166,7 @@ def attention_record(
     marks: Sequence[str] = (),
 ) -> AttentionRecord:
     """Return what `add_attention` writes of a sentence; arguments and errors are its own."""
-    links = None if alignment is None else [(int(source), int(target)) for source, target in alignment]
+    links = None if alignment is None else [(_place(source), _place(target)) for source, target in alignment]
     is_list = isinstance(weights, list | tuple)
     found = np.asarray([_array(each) for each in weights] if is_list else _array(weights), dtype=np.float64)
     rows, columns = found.shape[-2:] if found.ndim > 1 else (0, 0)
@@ -186,10 +186,10 @@ def attention_record(
         # sacreBLEU's sums are a rounding error above 100 for a perfect translation
         bleu=None if bleu is None else min(100.0, _finite("bleu", bleu, 0, 100 + ROUNDING)),
         alignment=checked_links(links, len(source), len(target)),
-        reference=None if reference is None else _shortened(printable(reference), MAX_REFERENCE_LENGTH),
+        reference=None if reference is None else _text("reference", reference, MAX_REFERENCE_LENGTH),
         effect=stored,
         effect_most=effect_most,
-        marks=tuple(_shortened(printable(mark), MAX_TOKEN_LENGTH) for mark in marks),
+        marks=tuple(_text("each of marks", mark, MAX_TOKEN_LENGTH) for mark in marks),
     )
 
 
@@ -328,13 +328,27 @@ def _layer_names(names: Sequence[str] | None, maps: tuple[int, ...]) -> tuple[st
         return None
     if isinstance(names, str) or not maps or len(names) != maps[0]:
         raise ValueError(f"layer_names={names!r} must be a name for each of {maps[0] if maps else 0} layers")
-    return tuple(_shortened(printable(name), MAX_TOKEN_LENGTH) for name in names)
+    return tuple(_text("each of layer_names", name, MAX_TOKEN_LENGTH) for name in names)
 
 
 def _tokens(side: str, tokens: Sequence[str]) -> tuple[str, ...]:
     if isinstance(tokens, str) or not 1 <= len(tokens) <= MAX_TOKENS:
         raise ValueError(f"{side}_tokens must be 1 to {MAX_TOKENS} tokens")
-    return tuple(_shortened(printable(token), MAX_TOKEN_LENGTH) for token in tokens)
+    return tuple(_text(f"each of {side}_tokens", token, MAX_TOKEN_LENGTH) for token in tokens)
+
+
+def _place(value: Any) -> int:
+    """Return a place in a link, which may be a whole number of any type."""
+    if int(value) != float(value):
+        raise ValueError(f"alignment must be pairs of whole numbers, got {value}")
+    return int(value)
+
+
+def _text(name: str, text: str, most: int) -> str:
+    """Return what a record holds of a text."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be text, got {text!r}")
+    return _shortened(printable(text), most)
 
 
 def _shortened(text: str, most: int) -> str:
