@@ -257,6 +257,20 @@ def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
     assert "folder (key)" in done.text
 
 
+@pytest.mark.parametrize("search_first", [False, True])
+def test_a_grid_and_a_search_of_one_folder_keep_each_other_s_results(search_first, app):
+    grid = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.sweep.subdir=grid-${x}", "x=3,4",
+            "+trial=9")  # fmt: skip
+    search = (*GRID, "x=5,6")
+    first, second = (search, grid) if search_first else (grid, search)
+    for _ in range(2):  # the second time nothing is added
+        app(*first, check=0)
+        app(*second, check=0)
+    found = rows(app.folder / "out" / "results.csv")
+    assert sorted((row["x"], row["trial"], bool(row["folder"])) for row in found) == [
+        ("3", "", True), ("4", "", True), ("5", "0", False), ("6", "1", False)]  # fmt: skip
+
+
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
     fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})

@@ -19,7 +19,7 @@ the total. Commands that run at the same time share the runs.
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
@@ -49,6 +49,7 @@ from hydra_plugins.hydra_subprocess_launcher import (
     beside,
     ended_early,
     locked,
+    metric_of,
     name_of_result,
     print_table,
     write_results,
@@ -181,7 +182,7 @@ class OptunaRacingSweeper(Sweeper):
                             for run in batch]  # fmt: skip
                     self.launch(search, batch, jobs, locks)
         with locked(locks / "study.lock"):
-            rows = search.rows()
+            rows = search.rows(metric_of(self.config))
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
             write_results(folder, rows, "trial")
             print_table(rows, name_of_result([self.config]))
@@ -538,18 +539,18 @@ class Search:
 
         return judge
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table of the settings."""
+    def rows(self, metric: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the table of the settings, with the column of the application's metric."""
         rows, runs = [], self.of_trials()
         for t in self.study.get_trials(deepcopy=False):
             values = [run.values[0] for run in runs[t.number] if run.values]
-            own: dict[str, Any] = {}
+            own: dict[str, Any] = {key: t.params.get(key, value) for key, value in metric.items()}
             if self.seeds != [None]:
                 own |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
                         "sd": stdev(values) if len(values) > 1 else None}  # fmt: skip
             result = t.values[0] if len(t.values or []) == 1 else t.values
             own |= {"result": result, "status": t.state.name.lower()}
-            rows.append({"trial": t.number} | beside(t.params, own | {"trial": 0, "folder": ""}) | own)
+            rows.append({"trial": t.number} | beside(t.params, own) | own)
         return rows
 
     def sentence(self) -> str:
