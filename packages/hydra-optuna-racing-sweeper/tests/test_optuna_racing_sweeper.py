@@ -1,6 +1,7 @@
 """Searches of an application that is not ours: totals, kills, kinds of parameters, failures."""
 
 import signal
+import sys
 
 import pytest
 import yaml
@@ -115,12 +116,42 @@ def test_kinds_of_parameters(app):
         ("hydra.sweeper.n_jobs=0", "hydra.sweeper.n_jobs=0"),
         ("hydra.sweeper.n_trials=-1", "hydra.sweeper.n_trials=-1"),
         ("hydra.sweeper.direction=up", "hydra.sweeper.direction=up"),
+        ("hydra.sweeper.max_runs=0", "hydra.sweeper.max_runs=0"),
+        ("hydra.sweeper.max_failure_rate=-1", "hydra.sweeper.max_failure_rate=-1"),
+        ("hydra.sweeper.max_failure_rate=nan", "hydra.sweeper.max_failure_rate=nan"),
+        ("hydra/sweeper/sampler=grid", "hydra.sweeper.sampler._target_=optuna.samplers.BruteForceSampler: "),
+        ("hydra/sweeper/sampler=cmaes", "hydra.sweeper.sampler._target_=optuna.samplers.CmaEsSampler: "),
+        ("+hydra.sweeper.sampler.no_such=1", "hydra.sweeper.sampler._target_=optuna.samplers.TPESampler: "),
+        ("+hydra.sweeper.pruner.no_such=1", "hydra.sweeper.pruner._target_=optuna.pruners.NopPruner: "),
+        ("hydra.sweeper.storage=foo", "hydra.sweeper.storage=foo: "),
+        ("hydra.sweeper.storage=sqlite:////nosuch/x.db", "hydra.sweeper.storage=sqlite:////nosuch/x.db: "),
+        ("hydra.sweeper.params={kind:[a,b]}", "hydra.sweeper.params: kind has the list"),
     ],
 )
-def test_a_space_that_is_none_and_senseless_numbers_are_refused(given, said, app):
-    done = app(*SEARCH, given, check=1)
+def test_a_space_that_is_none_and_senseless_values_are_refused(given, said, app, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cmaes", None)  # as where it is not installed
+    line = SEARCH[:-1] if "params" in given else SEARCH
+    done = app(*line, "+y=interval(0,1)", "+z=interval(0,1)", given, check=1)
     assert done.text.startswith(said)
     assert "Traceback" not in done.text
+    assert not (app.folder / "log.txt").exists()
+
+
+@pytest.mark.parametrize("given", [["x=3"], ["hydra.sweeper.params={x:3}"], []])
+def test_a_search_of_nothing_is_refused(given, app):
+    done = app(*GRID, *given, "hydra.sweeper.n_trials=3", check=1)
+    assert "nothing to search" in done.text.splitlines()[0]
+    assert "Traceback" not in done.text
+    assert not (app.folder / "log.txt").exists()
+
+
+def test_what_is_left_out_of_the_best_settings_is_told(app):
+    line = (*GRID, "hydra/launcher=basic", "result='[config.x, -config.x]'", "x=range(0,8)",
+            "hydra.sweeper.direction=[minimize,minimize]")  # fmt: skip
+    for num, more in ((5, 0), (8, 3)):
+        last = app(*line, f"hydra.sweeper.n_trials={num}", check=0).text.splitlines()
+        assert sum(each.startswith("best ") for each in last) == 5
+        assert (f"and {more} more" in last[-1]) == bool(more)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +286,20 @@ def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
     keys = [tuple(row[f"{key} (key)"] for key in ("trial", "status", "folder")) for row in found]
     assert len(set(keys)) == 8
     assert "folder (key)" in done.text
+
+
+@pytest.mark.parametrize("search_first", [False, True])
+def test_a_grid_and_a_search_of_one_folder_keep_each_other_s_results(search_first, app):
+    grid = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.sweep.subdir=grid-${x}", "x=3,4",
+            "+trial=9")  # fmt: skip
+    search = (*GRID, "x=5,6")
+    first, second = (search, grid) if search_first else (grid, search)
+    for _ in range(2):  # the second time nothing is added
+        app(*first, check=0)
+        app(*second, check=0)
+    found = rows(app.folder / "out" / "results.csv")
+    assert sorted((row["x"], row["trial"], bool(row["folder"])) for row in found) == [
+        ("3", "", True), ("4", "", True), ("5", "0", False), ("6", "1", False)]  # fmt: skip
 
 
 def test_failed_trials_are_run_again_or_counted(app):

@@ -73,6 +73,16 @@ def test_settings_that_are_clearly_worse_get_no_further_seeds(app):
         assert Counter(x for x, _ in begun(app)) == count
 
 
+@pytest.mark.parametrize(
+    ("runs", "reason"), [(9, "no variation between seeds"), (2, "too few seeds to compare")]
+)
+def test_the_reason_why_two_settings_cannot_be_compared(runs, reason, app):
+    script = app.folder / "app.py"
+    script.write_text(script.read_text().replace("gauss(0, 0.1)", "gauss(0, 0)"))
+    done = app(*RACE, "x=1,2", f"hydra.sweeper.max_runs={runs}", check=0)
+    assert done.text.splitlines()[-1].endswith(f"with {reason}")
+
+
 def test_a_limit_of_runs_leaves_it_open(app):
     app(*RACE, "hydra.sweeper.max_runs=5", check=0)
     assert Counter(x for x, _ in begun(app)) == {"1": 1, "2": 1, "7": 1, "8": 2}

@@ -80,6 +80,37 @@ def test_the_table_names_the_metric_of_the_application(words, head, app):
     assert line[-2] == head
 
 
+def test_every_row_says_of_which_metric_it_is(app):
+    config = app.folder / "conf" / "config.yaml"
+    config.write_text(yaml.safe_dump(CONFIG | {"metric": "loss"}))
+    line = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.sweep.subdir=x-${x}")
+    app(*line, "x=1,2", "metric=error", check=0)
+    app(*line, "x=2,3", check=0)
+    done = app(*line, "x=4", "metric=loss,error", "hydra.sweep.subdir=${metric}", check=0)
+    found = [(row["x"], row["metric"]) for row in rows(app.folder / "out" / "results.csv")]
+    assert found == [("1", "error"), ("2", "loss"), ("3", "loss"), ("4", "loss"), ("4", "error")]
+    assert ["loss", "4", "completed"] in [line.split() for line in done.text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [("hydra.launcher.gpus=[0,1]", {"0", "1"}), ("hydra.launcher.gpus=[4,5,6]", {"4", "5", "6"})],
+)
+@pytest.mark.parametrize("jobs", [None, 1, 2, 5])
+def test_all_gpus_are_used_in_turn(given, used, jobs, app):
+    num = [] if jobs is None else [f"hydra.launcher.n_jobs={jobs}"]
+    tell = """then='mine = pathlib.Path(config.log).with_name("gpu " + os.environ["CUDA_VISIBLE_DEVICES"])
+mine.touch()
+end = time.monotonic() + WAIT
+while len(list(mine.parent.glob("gpu *"))) < GPUS and time.monotonic() < end: time.sleep(0.01)'"""
+    # without a number of jobs each waits for the other GPUs
+    tell = tell.replace("WAIT", "0" if jobs else "30").replace("GPUS", str(len(used)))
+    begin = time.monotonic()
+    app("-m", "hydra/launcher=subprocess", "x=1,2,3", given, *num, tell, check=0)
+    assert {path.name[4:] for path in app.folder.glob("gpu *")} == used
+    assert time.monotonic() - begin < 30
+
+
 def test_the_table_has_the_columns_of_all_rows(capsys):
     print_table([{"trial": 0, "result": None}, {"trial": 1, "x": 7, "result": 3}])
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
@@ -288,4 +319,14 @@ def test_the_result_of_another_job_is_not_collected(app):
     done = app(*BACKGROUND[:-1], "x=1,2,4", check=1)
     assert "x=4" in done.text.splitlines()[0]
     assert "x=3" in done.text.splitlines()[0]
+    assert len(begun(app)) == 3
+
+
+def test_the_keys_in_which_jobs_of_one_folder_differ_are_named(app):
+    line = ("hydra.sweep.subdir=x-${x}", "+metric=loss")
+    app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", line[0], check=0)
+    done = app(*BACKGROUND, *line, check=1)
+    assert "must depend on metric" in done.text.splitlines()[0]
+    done = app(*BACKGROUND, line[0], "kind=a,b", check=1)
+    assert "must depend on kind" in done.text.splitlines()[0]
     assert len(begun(app)) == 3

@@ -18,8 +18,9 @@ the total. Commands that run at the same time share the runs.
 """
 
 import os
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
@@ -49,6 +50,7 @@ from hydra_plugins.hydra_subprocess_launcher import (
     beside,
     ended_early,
     locked,
+    metric_of,
     name_of_result,
     print_table,
     write_results,
@@ -140,26 +142,15 @@ class OptunaRacingSweeper(Sweeper):
         settings = self.settings
         direction = settings.direction or "minimize"
         directions: list[Any] = [direction] if isinstance(direction, str) else list(direction)
-        for key, least in (("n_jobs", 1), ("n_trials", 0)):
-            if getattr(settings, key) < least:
-                raise CompactHydraException(
-                    f"hydra.sweeper.{key}={getattr(settings, key)}: write a number from {least} on"
-                )
-        if not set(directions) <= {"minimize", "maximize"}:
-            raise CompactHydraException(
-                f"hydra.sweeper.direction={settings.direction}: write minimize or maximize, or a list of them"
-            )
+        refuse_senseless(settings, directions)
         keys, space, fixed = self.space(arguments)
         seeds = self.seeds(directions, space, fixed)
+        rehearse(settings, directions, space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         with locked(folder / ".trials" / "study.lock"):
             storage = settings.storage or f"sqlite:///{folder}/optuna.db"
-            make_tables(storage)
-            study = optuna.create_study(
-                study_name=settings.study_name or self.config.hydra.job.name,
-                storage=storage, directions=directions, load_if_exists=True,
-            )  # fmt: skip
+            study = opened(settings.study_name or self.config.hydra.job.name, storage, directions)
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
             search = Search(study, space, seeds, settings)
@@ -181,7 +172,7 @@ class OptunaRacingSweeper(Sweeper):
                             for run in batch]  # fmt: skip
                     self.launch(search, batch, jobs, locks)
         with locked(locks / "study.lock"):
-            rows = search.rows()
+            rows = search.rows(metric_of(self.config))
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
             write_results(folder, rows, "trial")
             print_table(rows, name_of_result([self.config]))
@@ -250,7 +241,7 @@ class OptunaRacingSweeper(Sweeper):
         """Return the key to override and Optuna's distribution by name, and the overrides that all trials share.
 
         Raises:
-            CompactHydraException: A range or an interval is none that Optuna knows.
+            CompactHydraException: A range or an interval is none that Optuna knows, or nothing is searched.
         """
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -281,11 +272,24 @@ class OptunaRacingSweeper(Sweeper):
                 raise CompactHydraException(f"{override.input_line}: {error}") from error
 
         parser = OverridesParser.create(config_loader=self.context.config_loader)
-        lines = [f"{key}={value}" for key, value in (self.settings.params or {}).items() if value is not None]
-        overrides = parser.parse_overrides([*lines, *arguments])
+        params = {key: value for key, value in (self.settings.params or {}).items() if value is not None}
+        lists = {f"{key}={value}" for key, value in params.items() if isinstance(value, list | ListConfig)}
+        overrides = parser.parse_overrides([*(f"{key}={value}" for key, value in params.items()), *arguments])
         # with the package: one group may be in two
         parsed = {each.get_key_element().lstrip("+~"): each for each in overrides}
         sweeps = {key: each for key, each in parsed.items() if each.is_sweep_override()}
+        for each in parsed.values():
+            if each.input_line in lists:
+                key, _, value = str(each.input_line).partition("=")
+                raise CompactHydraException(
+                    f"hydra.sweeper.params: {key} has the list {value}, which is one value: write "
+                    f"'choice({value[1:-1]})' to search it, or '{value}' in quotes"
+                )
+        if not sweeps:
+            raise CompactHydraException(
+                "hydra/sweeper=optuna: there is nothing to search, each trial would be the same: give values to a key, "
+                "such as 'KEY=interval(0,1)' or KEY=1,2, on the command line or in hydra.sweeper.params"
+            )
         keys = {key: each.get_key_element() for key, each in sweeps.items()}
         space = {key: checked(each) for key, each in sweeps.items()}
         return keys, space, [str(each.input_line) for key, each in parsed.items() if key not in sweeps]
@@ -418,7 +422,8 @@ class Search:
         runs = self.of_trials()
         if len(self.seeds) == 1 or any(r[0].status == "running" for r in runs.values() if r):
             return
-        left = (self.settings.max_runs or 10**9) - sum(map(len, runs.values()))
+        most = self.settings.max_runs
+        left = (10**9 if most is None else most) - sum(map(len, runs.values()))
         results, is_open = self.results(), self.results(open_only=True)
         order = [[*results][place] for place in next_settings(
             [[self.sign * each for each in values] for values in results.values()], len(self.seeds)
@@ -538,18 +543,18 @@ class Search:
 
         return judge
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table of the settings."""
+    def rows(self, metric: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the table of the settings, with the column of the application's metric."""
         rows, runs = [], self.of_trials()
         for t in self.study.get_trials(deepcopy=False):
             values = [run.values[0] for run in runs[t.number] if run.values]
-            own: dict[str, Any] = {}
+            own: dict[str, Any] = {key: t.params.get(key, value) for key, value in metric.items()}
             if self.seeds != [None]:
                 own |= {"runs": len(runs[t.number]), "values": " ".join(map(str, values)),
                         "sd": stdev(values) if len(values) > 1 else None}  # fmt: skip
             result = t.values[0] if len(t.values or []) == 1 else t.values
             own |= {"result": result, "status": t.state.name.lower()}
-            rows.append({"trial": t.number} | beside(t.params, own | {"trial": 0, "folder": ""}) | own)
+            rows.append({"trial": t.number} | beside(t.params, own) | own)
         return rows
 
     def sentence(self) -> str:
@@ -568,7 +573,11 @@ class Search:
         if not results:
             return f"best        none; {took}"
         if len(self.study.directions) > 1:
-            return "\n".join(f"best        {words(t.number)}" for t in self.study.best_trials[:5])
+            best_trials = self.study.best_trials
+            lines = [f"best        {words(t.number)}" for t in best_trials[:5]]
+            if left := len(best_trials) - len(lines):
+                lines.append(f"            and {left} more: optimization_results.yaml")
+            return "\n".join(lines)
         trials = [*results]
         found = verdict([[self.sign * each for each in results[t]] for t in trials], len(self.seeds))
         best = trials[found.best]
@@ -580,17 +589,98 @@ class Search:
             difference = found.difference
             low, high = sorted(self.sign * each for each in difference.interval)
             p = "p < 0.001" if difference.p < 0.0005 else f"p = {difference.p:.3f}"
-            interval = (
-                f"95 % interval {low:.3g} to {high:.3g}, {p}"
-                if low <= high
-                else "with too few seeds to compare"
-            )
+            if low <= high:
+                interval = f"95 % interval {low:.3g} to {high:.3g}, {p}"
+            elif any(len(each) > 1 for each in results.values()):
+                interval = "with no variation between seeds"
+            else:
+                interval = "with too few seeds to compare"
             verb = "clearly better" if found.is_clear else "not clearly better"
             lines.append(
                 f"            {verb} than {words(trials[found.second])}: by "
                 f"{self.sign * difference.mean:.3g}, {interval}"
             )
         return "\n".join(lines)
+
+
+def refuse_senseless(settings: SimpleNamespace, directions: Sequence[Any]) -> None:
+    """Raise CompactHydraException if a number or a direction has no meaning."""
+    for key, least in (("n_jobs", 1), ("n_trials", 0), ("max_runs", 1)):
+        given = getattr(settings, key)
+        if given is not None and given < least:
+            raise CompactHydraException(f"hydra.sweeper.{key}={given}: write a number from {least} on")
+    if not 0 <= settings.max_failure_rate <= 1:
+        raise CompactHydraException(
+            f"hydra.sweeper.max_failure_rate={settings.max_failure_rate}: write a share from 0 to 1"
+        )
+    if not set(directions) <= {"minimize", "maximize"}:
+        raise CompactHydraException(
+            f"hydra.sweeper.direction={settings.direction}: write minimize or maximize, or a list of them"
+        )
+
+
+def rehearse(settings: SimpleNamespace, directions: Sequence[Any], space: dict[str, Any]) -> None:
+    """Make the pruner and the sampler, which proposes two settings of a study in memory; some fail at the second.
+
+    Raises:
+        CompactHydraException: One of them cannot be made, misses a package, or does not know this space.
+    """
+    import optuna
+    from optuna.trial import create_trial
+
+    def refused(what: str, error: Exception) -> CompactHydraException:
+        return CompactHydraException(
+            f"hydra.sweeper.{what}._target_={settings.__dict__[what]['_target_']}: {words_of(error)}; give "
+            f"other arguments, another hydra/sweeper/{what} or another space"
+        )
+
+    try:
+        made(settings.pruner)
+    except Exception as error:
+        raise refused("pruner", error) from error
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the search itself warns
+    try:
+        trials: list[Any] = []
+        for value in (0.0, 1.0):
+            study = optuna.create_study(directions=directions, sampler=made(settings.sampler))
+            study.add_trials(trials)
+            number = study.ask(space).number
+            trial = study.trials[number]
+            trials.append(create_trial(values=[value] * len(directions), params=trial.params,
+                                       distributions=trial.distributions, system_attrs=trial.system_attrs))  # fmt: skip
+    except Exception as error:
+        raise refused("sampler", error) from error
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def opened(name: str, address: str, directions: Sequence[Any]) -> Any:
+    """Return the study of a database, which is begun if it is not there.
+
+    Raises:
+        CompactHydraException: There is no database at this address.
+    """
+    import optuna
+
+    try:
+        make_tables(address)
+        return optuna.create_study(
+            study_name=name, storage=address, directions=directions, load_if_exists=True
+        )
+    except Exception as error:  # of Optuna, SQLAlchemy or a driver
+        shown = re.sub(r"(?<=://)([^/@]*):[^/@]*@", r"\1:…@", address)  # without a password
+        raise CompactHydraException(
+            f"hydra.sweeper.storage={shown}: {words_of(error)}; write the address of a database that can be opened, "
+            "such as sqlite:////FOLDER/optuna.db of a folder that is there"
+        ) from error
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an error says, in a line: of one that another has caused, what that one says."""
+    while isinstance(error, HydraException) and error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split("\n")[0].split()).rstrip(".") or type(error).__name__
 
 
 def make_tables(address: str) -> None:

@@ -7,10 +7,20 @@ it looks for plugins, so that their classes are not those that were imported bef
 from hydra_plugins.hydra_subprocess_launcher._files import (
     beside,
     locked,
+    metric_of,
     name_of_result,
     print_table,
     write_results,
 )
 from hydra_plugins.hydra_subprocess_launcher._reports import ended_early, report
 
-__all__ = ["beside", "ended_early", "locked", "name_of_result", "print_table", "report", "write_results"]
+__all__ = [
+    "beside",
+    "ended_early",
+    "locked",
+    "metric_of",
+    "name_of_result",
+    "print_table",
+    "report",
+    "write_results",
+]

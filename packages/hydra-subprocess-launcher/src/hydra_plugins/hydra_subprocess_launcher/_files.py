@@ -17,6 +17,10 @@ except ImportError:  # Windows: two sweeps are then not kept apart
     fcntl = None  # type: ignore[assignment]
 
 
+KEYS = ("folder", "trial")
+"""Columns that say which row of results.csv is whose: a job's of a grid, and a setting's of a search."""
+
+
 def lock(file: IO[Any], *, wait: bool = True) -> bool:
     """Lock an open file; return False if another process has it and `wait` is False.
 
@@ -48,13 +52,13 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
-    """Put rows into results.csv, where those with another key stay."""
+    """Put rows into results.csv, where those with another key stay, and those without this one."""
     path, kept = sweep / "results.csv", {}
     if not rows:
         return
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as file:
-            kept = {row[key]: row for row in csv.DictReader(file) if row.get(key)}
+            kept = {row.get(key) or place: row for place, row in enumerate(csv.DictReader(file))}
     kept |= {str(row[key]): row for row in rows}
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*kept.values())), restval="")
@@ -63,16 +67,25 @@ def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folde
     write_whole(path, text.getvalue())
 
 
+def metric_of(config: Any) -> dict[str, str]:
+    """Return the column that says what a result is: the application's key ``metric``; no column without one."""
+    name = OmegaConf.select(config, "metric")
+    return {"metric": name} if isinstance(name, str) else {}
+
+
 def name_of_result(configs: Iterable[Any]) -> str:
     """Return what the results of jobs are called: the value of the applications' key ``metric``; ``result`` without one."""
-    names = {OmegaConf.select(config, "metric") for config in configs}
-    name = names.pop() if len(names) == 1 else None
-    return name if isinstance(name, str) else "result"
+    names = {metric_of(config).get("metric", "result") for config in configs}
+    return names.pop() if len(names) == 1 else "result"
 
 
 def beside(overrides: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of overrides; one with the name of a column of `own` is called otherwise."""
-    return {f"{key} (key)" if key in own else key: value for key, value in overrides.items()}
+    """Return the columns of overrides; one with the name of a column of `own`, or of `KEYS`, is called otherwise.
+
+    That of ``metric`` is left out if `own` has it, which says the same of every row.
+    """
+    left = {key: value for key, value in overrides.items() if key != "metric" or key not in own}
+    return {f"{key} (key)" if key in own or key in KEYS else key: value for key, value in left.items()}
 
 
 def print_table(rows: Sequence[dict[str, Any]], result: str = "result") -> None:

@@ -45,6 +45,7 @@ from omegaconf import DictConfig, OmegaConf
 from hydra_plugins.hydra_subprocess_launcher._files import (
     beside,
     lock,
+    metric_of,
     name_of_result,
     print_table,
     write_results,
@@ -67,7 +68,7 @@ class SubprocessLauncherConf:
     """Settings of the launcher."""
 
     _target_: str = "hydra_plugins.hydra_subprocess_launcher.subprocess_launcher.SubprocessLauncher"
-    n_jobs: int | None = None  # at a time; null: 1
+    n_jobs: int | None = None  # at a time; null: as many as `gpus`, or 1
     gpus: list[int] | None = None  # indices of GPUs that jobs are given in turn; null: CUDA_VISIBLE_DEVICES
     wait: bool = True  # false: run the jobs of a grid in the background
 
@@ -89,10 +90,11 @@ class SubprocessLauncher(Launcher):
     """The launcher above."""
 
     def __init__(self, n_jobs: int | None = None, gpus: list[int] | None = None, wait: bool = True) -> None:
-        self.n_jobs, self.waits = 1 if n_jobs is None else n_jobs, wait
-        self.gpus: Queue[int | None] = Queue()  # those that no job has
-        for place in range(self.n_jobs):
-            self.gpus.put(gpus[place % len(gpus)] if gpus else None)
+        given: Sequence[int | None] = gpus or [None]
+        self.n_jobs, self.waits = len(given) if n_jobs is None else n_jobs, wait
+        self.gpus: Queue[int | None] = Queue()  # those that no job has, the one that was used last at the end
+        for place in range(max(self.n_jobs, len(given))):
+            self.gpus.put(given[place % len(given)])
         self.processes: set[subprocess.Popen[bytes]] = set()
         self.running: dict[str, tuple[Path, int]] = {}
         """Titles of the jobs that run, their folders, and where in their logs they began."""
@@ -397,7 +399,8 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
                 raise CompactHydraException(f"{' '.join(job.overrides or ())}: given twice in this sweep")
             both = " and ".join(" ".join(each.overrides or ()) or "no overrides" for each in (other, job))
             named = next((each for each in job.overrides or () if each.startswith("name=")), None)
-            advice = f"leave out {named}" if named else "hydra.sweep.subdir must depend on what differs"
+            differs = what_differs(other.overrides or (), job.overrides or ())
+            advice = f"leave out {named}" if named else f"hydra.sweep.subdir must depend on {differs}"
             raise CompactHydraException(f"{both}: both jobs would work in {job.working_dir}; {advice}")
 
 
@@ -407,8 +410,14 @@ def refuse_other_job(job: JobReturn) -> None:
     if known is not None and sorted(known) != sorted(given):
         raise CompactHydraException(
             f"{' '.join(given)}: {job.working_dir} has the job {' '.join(known) or 'without overrides'}; "
-            "hydra.sweep.subdir must depend on what differs"
+            f"hydra.sweep.subdir must depend on {what_differs(known, given)}, or give another folder"
         )
+
+
+def what_differs(first: Sequence[str], second: Sequence[str]) -> str:
+    """Return the keys of the overrides that one of two jobs has and the other has not."""
+    keys = {each.partition("=")[0].lstrip("+~") for each in {*first} ^ {*second}}
+    return " and ".join(sorted(keys)) or "what differs"
 
 
 def noted_overrides(job: JobReturn) -> list[str] | None:
@@ -461,7 +470,7 @@ def row_of(job: JobReturn, status: str) -> dict[str, Any]:
     """Return the row of a job in the table of results."""
     overrides = dict(each.lstrip("+").partition("=")[::2] for each in job.overrides or ())
     result = job.return_value if job.status == JobStatus.COMPLETED else None
-    own = {"result": result, "status": status, "folder": job.working_dir}
+    own = metric_of(job.cfg) | {"result": result, "status": status, "folder": job.working_dir}
     return beside(overrides, own) | own
 
 
