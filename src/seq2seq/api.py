@@ -108,7 +108,8 @@ class Run:
             return_attention: Whether the translations have attention weights, which need memory.
             ensemble: Average with the probabilities of these models.
             beam_size: Hypotheses; 1: greedy.
-            n_best: Translations of each sentence, at most the beam size.
+            n_best: Translations of each sentence, at most the beam size, ordered by log-probability divided by the length
+                penalty; what is printed is the log-probability.
             length_penalty: Of the hypotheses: by what log-probabilities are divided.
             length_penalty_alpha: Exponent of gnmt.
             min_ratio: Minimum target tokens per source token.
@@ -125,7 +126,8 @@ class Run:
             max_tokens: Maximum padded tokens in a batch.
 
         Returns:
-            `Translation` objects. Those of a sentence follow each other, the best first; `rank` counts them.
+            `Translation` objects. Those of a sentence follow each other, the best first; `rank` counts them. Their `score`
+            is the log-probability, the order is by it divided by the length penalty.
 
         Raises:
             InputError: An option is wrong, or not for this model.
@@ -286,13 +288,14 @@ class Run:
                 f"--threshold {threshold} has no effect with --method {method}: give --method threshold"
             )
         from seq2seq.decoding.aligner import aligned, attending, read_gold, word_attention
-        from seq2seq.decoding.scoring import unknown_counts
 
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {counted(len(pairs), 'sentence pair')}")
         folders = [self.folder, *([] if reverse is None else [model_path(reverse)])]
         swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
+        from seq2seq.decoding.scoring import unknown_counts  # which loads PyTorch
+
         models = attending(*folders, trust_custom_code=self.trust_custom_code)
         unknown_counts(models[0].source_tokenizer.unknown, [pair.source for pair in pairs], source, target)
         found = [

@@ -361,8 +361,8 @@ def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[Se
         count = sum((pair.source, pair.target) in seen for pair in pairs)
         if 10 * count > len(pairs):
             warn(
-                f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: their scores are too good, as of text "
-                "learned by heart; give other text"
+                f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: scores of what was trained on are too "
+                "good; give other text"
             )
 
 
