@@ -353,13 +353,17 @@ def warn_of_escapes(pairs: Sequence[SentencePair]) -> None:
         )
 
 
+FEW = 10
+"""Pairs of a split from which on scores say something."""
+
+
 def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[SentencePair]]) -> None:
-    """Warn if more than a tenth of the pairs of a split, by its name, are training pairs."""
+    """Warn if more than a tenth of the pairs of a split, by its name, are training pairs; with `FEW` something is tried out."""
     wanted = {(pair.source, pair.target) for pairs in others.values() for pair in pairs if not pair.is_blank}
     seen = wanted.intersection((pair.source, pair.target) for pair in train)
     for name, pairs in others.items():
         count = sum((pair.source, pair.target) in seen for pair in pairs)
-        if 10 * count > len(pairs):
+        if len(pairs) >= FEW and 10 * count > len(pairs):
             warn(
                 f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: scores of what was trained on are too "
                 "good; give other text"

@@ -366,7 +366,7 @@ def check(node: Any, key: str = "") -> None:
             problems.append(_superfluous(place, part["_target_"], superfluous, taken))
         for name, value in part.items():
             if name in hints and not (
-                fits(value, hints[name]) and (value is not None or name in DERIVED or takes_none(hints[name]))
+                fits(value, hints[name]) and (value is not None or may_be_null(name, hints[name]))
             ):
                 is_nan = isinstance(value, float) and math.isnan(value)
                 kind = "NaN" if is_nan else KINDS.get(type(value), type(value).__name__)
@@ -432,8 +432,8 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
     return target
 
 
-DERIVED = "mode", "dropout", "batch_size", "_recursive_"
-"""Arguments that null leaves to the program: derived from a metric, the corpus, or whatever else is given."""
+DERIVED = "batch_size", "_recursive_"
+"""Arguments of whole numbers, or of Hydra, that null leaves to the program."""
 
 KINDS: dict[Any, str] = {
     int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping", type(None): "null",
@@ -459,9 +459,11 @@ def in_words(hint: Any) -> str:
     return " or ".join(words) or str(hint)
 
 
-def takes_none(hint: Any) -> bool:
-    """Return whether None fits an annotation, or the annotation is not of plain types."""
-    return not all(part in PLAIN or get_origin(part) in LISTS for part in _parts(hint))
+def may_be_null(name: str, hint: Any) -> bool:
+    """Return whether null is taken: it derives a value, fits the annotation, or is as good as false or no text."""
+    has_none = not all(part in PLAIN or get_origin(part) in LISTS for part in _parts(hint))
+    is_falsy = not any(part is int or get_origin(part) in LISTS for part in _parts(hint))
+    return name in DERIVED or has_none or (is_falsy and name not in ("_partial_", "bidirectional"))
 
 
 def fits(value: Any, hint: Any) -> bool:
