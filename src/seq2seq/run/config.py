@@ -25,7 +25,7 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of, flat, needed_by
+from seq2seq.common.arguments import arguments_of, flat, needed_by, parameters_of
 from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
@@ -366,7 +366,7 @@ def check(node: Any, key: str = "") -> None:
             problems.append(_superfluous(place, part["_target_"], superfluous, taken))
         for name, value in part.items():
             if name in hints and not (
-                fits(value, hints[name]) and (value is not None or may_be_null(name, hints[name]))
+                fits(value, hints[name]) and (value is not None or may_be_null(name, hints[name], target))
             ):
                 is_nan = isinstance(value, float) and math.isnan(value)
                 kind = "NaN" if is_nan else KINDS.get(type(value), type(value).__name__)
@@ -432,8 +432,8 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
     return target
 
 
-DERIVED = "batch_size", "_recursive_"
-"""Arguments of whole numbers, or of Hydra, that null leaves to the program."""
+DERIVED = "batch_size", "dropout", "_recursive_"
+"""Arguments that null leaves to the program, or to Hydra."""
 
 KINDS: dict[Any, str] = {
     int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping", type(None): "null",
@@ -459,11 +459,12 @@ def in_words(hint: Any) -> str:
     return " or ".join(words) or str(hint)
 
 
-def may_be_null(name: str, hint: Any) -> bool:
-    """Return whether null is taken: it derives a value, fits the annotation, or is as good as false or no text."""
-    has_none = not all(part in PLAIN or get_origin(part) in LISTS for part in _parts(hint))
-    is_falsy = not any(part is int or get_origin(part) in LISTS for part in _parts(hint))
-    return name in DERIVED or has_none or (is_falsy and name not in ("_partial_", "bidirectional"))
+def may_be_null(name: str, hint: Any, target: Any) -> bool:
+    """Return whether null is taken for an argument: it derives a value, fits the annotation, or is as good as false or no text."""
+    known, parts = parameters_of(target), _parts(hint)
+    is_true = known[name].default is not False if name in known else name == "_partial_"
+    is_number = int in parts or float in parts or any(get_origin(part) in LISTS for part in parts)
+    return name in DERIVED or type(None) in parts or not (is_number or (bool in parts and is_true))
 
 
 def fits(value: Any, hint: Any) -> bool:
