@@ -22,6 +22,7 @@ from seq2seq.data.text import (
     parse_links,
     read_parallel,
     read_splits,
+    require_held_out,
 )
 from seq2seq.errors import InputError
 
@@ -101,11 +102,7 @@ class ParallelText(TranslationDataModule):
             raise InputError("data.train.source and data.train.target are needed")
         if all(pair.source == pair.target for pair in train):
             warn("source and target are the same in all training pairs: one file twice?")
-        if bool(validation) == (self.fraction is not None):
-            raise InputError(
-                "data.validation needs either source and target files or a fraction of the training pairs, "
-                "for example data.validation.fraction=0.02"
-            )
+        require_held_out(self.files["validation"])
         return Splits(train, validation, test)
 
     def _pairs(self, split: str) -> list[SentencePair]:

@@ -18,7 +18,15 @@ from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
-from seq2seq.data.text import SentencePair, Splits, hold_out, warn_of_escapes, warn_of_seen, with_alignments
+from seq2seq.data.text import (
+    SentencePair,
+    Splits,
+    hold_out,
+    require_share,
+    warn_of_escapes,
+    warn_of_seen,
+    with_alignments,
+)
 from seq2seq.data.tokenizers import (
     SentencePieceTokenizer,
     Tokenizer,
@@ -136,8 +144,8 @@ class TranslationDataModule(pl.LightningDataModule):
                             ("max_examples", max_examples)):  # fmt: skip
             if number is not None and number < 1:
                 raise InputError(f"data.{key}={number}: a number above 0 is needed")
-        if fraction is not None and not 0 < fraction <= 0.5:
-            raise InputError(f"data.validation.fraction={fraction}: a share from 0 to 0.5 is needed")
+        if fraction is not None:
+            require_share(fraction)
         self.fraction, self.split_seed = fraction, split_seed
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary

@@ -296,12 +296,13 @@ def _check_text(data: Mapping[str, Any]) -> None:
     """Read the text of a corpus that is read in no time; all other mistakes in it are found when it is prepared."""
     from seq2seq.data.formats.columns import Columns
     from seq2seq.data.formats.pairs import read_pairs, read_split
+    from seq2seq.data.text import require_held_out
 
     target = str(data["_target_"])
     languages = str(data.get("source_language")), str(data.get("target_language"))
     columns = Columns(languages, (data.get("source_column"), data.get("target_column")))
     if target == "seq2seq.data.ParallelText":
-        _check_held_out(data.get("validation") or {})
+        require_held_out(data.get("validation") or {})
     if target in ("seq2seq.data.ParallelText", "seq2seq.data.LargeText"):
         for split in ("train", "validation", "test"):
             files = data.get(split) or {}
@@ -309,18 +310,6 @@ def _check_text(data: Mapping[str, Any]) -> None:
                 read_split(f"data.{split}", files, columns)
     elif target == "seq2seq.data.TabSeparatedText" and _is_soon_read(data["file"]):
         read_pairs(str(data["file"]), columns)
-
-
-def _check_held_out(validation: Mapping[str, Any]) -> None:
-    """Refuse to train on files without validation pairs, or to hold out none or most of the training pairs."""
-    share = validation.get("fraction")
-    if (share is None) != any(validation.get(side) for side in ("source", "target")):
-        raise InputError(
-            "data.validation needs either source and target files or a fraction of the training pairs, for example "
-            "data.validation.fraction=0.02"
-        )
-    if share is not None and not (isinstance(share, int | float) and 0 < share <= 0.5):
-        raise InputError(f"data.validation.fraction={share}: a share from 0 to 0.5 is needed")
 
 
 def _is_soon_read(*patterns: Any) -> bool:

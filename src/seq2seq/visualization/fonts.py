@@ -43,7 +43,9 @@ def shown(label: str) -> tuple[str, list[str]]:
     """
     own = font_manager.get_font(font_manager.findfont(OWN)).get_charmap()
     foreign = [each for each in dict.fromkeys(label) if ord(each) not in own and not each.isspace()]
-    for each in (each for each in foreign if each not in _chosen):
+    for each in foreign:
+        if each in _chosen:
+            continue
         _chosen[each] = next((family for family, has in other_fonts() if ord(each) in has), None)
     lacking = [each for each in foreign if _chosen[each] is None]
     if lacking and not _lacking:
