@@ -241,7 +241,9 @@ def test_reports_of_another_job_in_its_folder_do_not_end_a_job(app):
               "result=config.x"]  # fmt: skip
     app(*search, REPORT.replace("SIGN", "1"), "hydra.sweeper.study_name=worse_and_worse", check=0)
     app(*search, REPORT.replace("SIGN", "-1"), "hydra.sweeper.study_name=better_and_better", check=0)
-    assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
+    ends = {(row["study"], row["status"]) for row in rows(app.folder / "out" / "results.csv")}
+    assert {status for study, status in ends if study == "better_and_better"} == {"complete"}
+    assert ("worse_and_worse", "pruned") in ends
 
 
 @pytest.mark.parametrize("launcher", ["basic", "subprocess"])
@@ -300,6 +302,20 @@ def test_a_grid_and_a_search_of_one_folder_keep_each_other_s_results(search_firs
     found = rows(app.folder / "out" / "results.csv")
     assert sorted((row["x"], row["trial"], bool(row["folder"])) for row in found) == [
         ("3", "", True), ("4", "", True), ("5", "0", False), ("6", "1", False)]  # fmt: skip
+
+
+def test_two_studies_of_one_folder_keep_each_other_s_results(app):
+    for _ in range(2):  # the second time nothing is added
+        for study, values in (("first", "1,2"), ("second", "3,4"), (None, "5,6")):
+            app(
+                *GRID,
+                f"x={values}",
+                *([] if study is None else [f"hydra.sweeper.study_name={study}"]),
+                check=0,
+            )
+    found = [(row["study"], row["trial"], row["x"]) for row in rows(app.folder / "out" / "results.csv")]
+    assert found == [("first", "0", "1"), ("first", "1", "2"), ("second", "0", "3"), ("second", "1", "4"),
+                     ("", "0", "5"), ("", "1", "6")]  # fmt: skip
 
 
 def test_failed_trials_are_run_again_or_counted(app):

@@ -174,7 +174,7 @@ class OptunaRacingSweeper(Sweeper):
         with locked(locks / "study.lock"):
             rows = search.rows(metric_of(self.config))
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
-            write_results(folder, rows, "trial")
+            write_results(folder, rows)
             print_table(rows, name_of_result([self.config]))
             if rows:
                 print(f"results     {folder / 'results.csv'}", flush=True)
@@ -546,6 +546,8 @@ class Search:
     def rows(self, metric: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the table of the settings, with the column of the application's metric."""
         rows, runs = [], self.of_trials()
+        name = self.settings.study_name
+        study = {} if name is None else {"study": name}
         for t in self.study.get_trials(deepcopy=False):
             values = [run.values[0] for run in runs[t.number] if run.values]
             own: dict[str, Any] = {key: t.params.get(key, value) for key, value in metric.items()}
@@ -554,7 +556,7 @@ class Search:
                         "sd": stdev(values) if len(values) > 1 else None}  # fmt: skip
             result = t.values[0] if len(t.values or []) == 1 else t.values
             own |= {"result": result, "status": t.state.name.lower()}
-            rows.append({"trial": t.number} | beside(t.params, own) | own)
+            rows.append({"trial": t.number} | study | beside(t.params, own) | own)
         return rows
 
     def sentence(self) -> str:

@@ -17,8 +17,8 @@ except ImportError:  # Windows: two sweeps are then not kept apart
     fcntl = None  # type: ignore[assignment]
 
 
-KEYS = ("folder", "trial")
-"""Columns that say which row of results.csv is whose: a job's of a grid, and a setting's of a search."""
+KEYS = ("folder", "trial", "study")
+"""Columns that say which row of results.csv is whose: a job's of a grid, and a setting's of a search with its study."""
 
 
 def lock(file: IO[Any], *, wait: bool = True) -> bool:
@@ -51,15 +51,19 @@ def write_whole(path: Path, text: str) -> None:
     os.replace(partial, path)
 
 
-def write_results(sweep: Path, rows: Sequence[dict[str, Any]], key: str = "folder") -> None:
-    """Put rows into results.csv, where those with another key stay, and those without this one."""
+def write_results(sweep: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Put rows into results.csv, each in place of the one that has the same values in the columns of `KEYS`."""
     path, kept = sweep / "results.csv", {}
     if not rows:
         return
+
+    def whose(row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple("" if row.get(key) is None else str(row[key]) for key in KEYS)
+
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as file:
-            kept = {row.get(key) or place: row for place, row in enumerate(csv.DictReader(file))}
-    kept |= {str(row[key]): row for row in rows}
+            kept = {whose(row): row for row in csv.DictReader(file)}
+    kept |= {whose(row): row for row in rows}
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*kept.values())), restval="")
     writer.writeheader()
