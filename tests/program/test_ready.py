@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
@@ -432,17 +433,20 @@ def test_the_queue_serves_small_requests_between_the_batches_of_a_large_one():
     async def talk():
         queue = TranslationQueue(slow, batch_size=4)
         runs = asyncio.create_task(queue.run())
-        large = asyncio.create_task(
-            queue.translate(TranslationRequest(text=[letter * 2000 for letter in "abc"]))
-        )
+
+        async def answers_of(request):
+            with queue.request(request) as job:
+                return await job.done
+
+        large = asyncio.create_task(answers_of(TranslationRequest(text=[letter * 2000 for letter in "abc"])))
         await asyncio.to_thread(wait_for, lambda: slow.batches)
         others = [
             TranslationRequest(text="small"),
             TranslationRequest(text=["x", "y"], beam_size=1),
             TranslationRequest(text="broken", beam_size=2),
         ]
-        tasks = [asyncio.create_task(queue.translate(each)) for each in others]
-        late = asyncio.create_task(queue.translate(TranslationRequest(text="late")))
+        tasks = [asyncio.create_task(answers_of(each)) for each in others]
+        late = asyncio.create_task(answers_of(TranslationRequest(text="late")))
         await asyncio.sleep(0)
         late.cancel()
         slow.goes_on.set()
@@ -504,6 +508,43 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         schema = client.get("/openapi.json").json()
         assert schema["info"]["title"] == "seq2seq"
         assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
+
+
+def test_the_request_of_a_client_that_has_gone_leaves_the_queue():
+    pytest.importorskip("fastapi")
+    import uvicorn
+
+    from seq2seq.serving.server import Limits, make_app
+
+    slow = Slow()
+    app = make_app(slow, {}, "", Limits(requests=1, seconds=300), batch_size=1)
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    with ThreadPoolExecutor(2) as pool:
+        runs = pool.submit(server.run)
+        try:
+            wait_for(lambda: server.started)
+            address = server.servers[0].sockets[0].getsockname()
+            with socket.create_connection(address) as client:
+                body = b'{"text": ["first", "second"]}'
+                client.sendall(b"POST /translate HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: %d\r\n\r\n%b" % (len(body), body))  # fmt: skip
+                wait_for(lambda: slow.batches)
+            url = f"http://{address[0]}:{address[1]}"
+
+            def is_counted():
+                return b'{status="499"} 1.0' in urlopen(f"{url}/metrics").read()
+
+            wait_for(is_counted)
+            assert is_counted()  # while its first batch is translated
+            request = Request(f"{url}/translate", b'{"text": "next"}', {"Content-Type": "application/json"})
+            answer = pool.submit(urlopen, request)  # not refused: no other request is open
+            slow.goes_on.set()
+            assert json.loads(answer.result().read())["translations"][0]["text"] == "NEXT"
+            assert slow.batches == [["first"], ["next"]]
+        finally:
+            slow.goes_on.set()
+            server.should_exit = True
+            runs.result()
 
 
 def test_an_answer_with_attention_is_as_its_schema_says():

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import count
@@ -158,14 +158,16 @@ class TranslationQueue:
         self.jobs: list[Job] = []
         self._has_jobs = asyncio.Event()
 
-    async def translate(self, request: TranslationRequest) -> list[Answer]:
-        """Return the answers for a request."""
+    @contextmanager
+    def request(self, request: TranslationRequest) -> Iterator[Job]:
+        """Put a request into the queue, and take it out at the end, also if it is not answered."""
         job = Job(request)
         self.jobs.append(job)
         self._has_jobs.set()
         try:
-            return await job.done
+            yield job
         finally:
+            job.done.cancel()
             self.jobs.remove(job)
 
     async def run(self) -> None:
@@ -225,6 +227,12 @@ def answer_of(translations: list[Translation], *, weights: bool) -> Answer:
     return answer
 
 
+async def disconnected(client: Request) -> None:
+    """Return when the client of a request, whose body has been read, closes its connection."""
+    while (await client.receive())["type"] != "http.disconnect":
+        pass
+
+
 class Figures:
     """What ``/metrics`` shows, in the format of Prometheus."""
 
@@ -268,16 +276,23 @@ def make_app(
     )  # fmt: skip
 
     @app.post("/translate", response_model_exclude_none=True)
-    async def translate(request: TranslationRequest) -> Answers:
+    async def translate(request: TranslationRequest, client: Request) -> Answers:
         """Translate a sentence or a list of sentences."""
         limits.check(request)
         if len(queue.jobs) >= limits.requests:
             raise HTTPException(503, "too many requests: try later")
-        try:
-            async with asyncio.timeout(limits.seconds):
-                found = await queue.translate(request)
-        except TimeoutError as error:
-            raise HTTPException(504, "no answer in time: send less, or try later") from error
+        with queue.request(request) as job:
+            gone = asyncio.create_task(disconnected(client))
+            try:
+                ended, _ = await asyncio.wait(
+                    (job.done, gone), timeout=limits.seconds, return_when="FIRST_COMPLETED"
+                )
+            finally:
+                gone.cancel()
+        if job.done not in ended:
+            late = HTTPException(504, "no answer in time: send less, or try later")
+            raise HTTPException(499, "the client has gone") if ended else late
+        found = job.done.result()
         figures.sentences.inc(len(found))
         return Answers(translations=found)
 
