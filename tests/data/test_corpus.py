@@ -8,6 +8,7 @@ import zipfile
 from threading import Thread
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from seq2seq.data.corpora import PairsCorpus, ParallelText
@@ -269,6 +270,18 @@ def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
         assert len(rest) + len(held) == 11
     splits = in_file_order([*pairs[:2], *blank, *pairs[2:]], [2, 2, 2])
     assert [pair.is_blank for split in splits for pair in split] == [False] * 6
+
+
+def test_the_first_validation_batches_are_not_the_shortest_sentences():
+    """`limit_val_batches` of Lightning takes the first ones: their score stands for that of all."""
+    pairs = [(" ".join("a" * length), "b") for length in range(1, 31) for _ in range(128)]
+    data = PairsCorpus(train=pairs[:4], validation=pairs)
+    lengths = [batch.source.lengths.double().mean() for batch in data.val_dataloader()]
+    assert len(lengths) == 30
+    assert abs(np.mean(lengths[:10]) - np.mean(lengths)) < 4
+    assert [
+        batch.source.lengths.double().mean() for batch in data.val_dataloader()
+    ] == lengths  # of all epochs
 
 
 def test_a_corpus_is_read_once_with_the_tokenizers_that_are_given():

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
@@ -14,11 +15,21 @@ from seq2seq.errors import InputError
 from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
 from seq2seq.models import int8
+from seq2seq.models.bahdanau import BahdanauDecoder
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.proof import prove, steps_of
 from tests.small import forget_checksums, model_of, tokenizers_of
 
 PAIR = SentencePair("a b c d e f g", "s t u v w x y")
+
+
+class CountingDecoder(BahdanauDecoder):
+    """A decoder with buffers that are no real numbers, as layers of one's own have."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.norm = nn.BatchNorm1d(4)
+        self.register_buffer("table", torch.tensor([[True, False]]))
 
 
 def saved_model(**changes):
@@ -33,6 +44,16 @@ def test_a_folder_holds_the_model_within_its_rounding(precision, tmp_path):
     for name, values in load_model_folder(tmp_path / "model").model.state_dict().items():
         largest = {"fp32": 0, "bf16": expected[name].abs() / 256, "int8": 0.16 * expected[name].abs().max()}
         assert ((values - expected[name]).abs() <= largest[precision]).all(), name
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_buffers_of_whole_numbers_and_truth_values_are_kept_as_they_are(precision, tmp_path):
+    saved = saved_model(decoder=CountingDecoder)
+    saved.model.decoder.norm.num_batches_tracked += 2**40 + 1  # float32 would round it
+    save_model_folder(tmp_path / "model", saved, precision=precision)
+    decoder = load_model_folder(tmp_path / "model", trust_custom_code=True).model.decoder
+    assert decoder.norm.num_batches_tracked == 2**40 + 1
+    assert decoder.table.tolist() == [[True, False]]
 
 
 @pytest.mark.parametrize(

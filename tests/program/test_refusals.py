@@ -230,14 +230,25 @@ def test_validation_pairs_of_a_corpus_are_not_replaced_by_a_share_of_its_trainin
         (["data.joint_vocabulary=true", "data.both_directions=true"], "two vocabularies"),
         (["data.joint_vocabulary=true"], "two vocabularies"),
         (["ckpt_path=other.ckpt"], "init_from and ckpt_path"),
+        (["model.source_vectors=vectors.txt"], "init_from and vectors"),
     ],
     ids=str,
 )
 def test_a_model_to_start_from_is_not_given_what_it_would_ignore(overrides, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("other.ckpt").write_bytes(b"")
+    Path("vectors.txt").write_text("dog 1 2\n")
     with pytest.raises(InputError, match=said):
         seq2seq.train(*TINY, "init_from=grammar-en-fr", "optimizer.lr=1e-9", *overrides)
+
+
+def test_one_embedding_is_not_given_the_vectors_of_two_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("en.txt", "fr.txt"):
+        Path(name).write_text("dog 1 2\n")
+    vectors = "model.source_vectors=en.txt", "model.target_vectors=fr.txt"
+    with pytest.raises(InputError, match="tie_embeddings=all has one embedding"):
+        seq2seq.train(*TINY, *vectors, "data.joint_vocabulary=true", "model.tie_embeddings=all")
 
 
 def test_a_model_of_the_same_classes_has_the_same_arguments(tmp_path, monkeypatch, capfd):

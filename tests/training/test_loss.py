@@ -52,6 +52,32 @@ def test_gradients_equal_those_of_torchs_own_cross_entropy(example, smoothing):
         torch.testing.assert_close(gradient, expected)
 
 
+class Cosine(nn.Linear):
+    """Logits of directions alone, as an output layer of one's own may compute them."""
+
+    def forward(self, features):
+        return 5 * nn.functional.linear(
+            nn.functional.normalize(features, dim=-1), nn.functional.normalize(self.weight, dim=-1)
+        )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_an_output_layer_with_a_forward_of_its_own_is_called(example, smoothing):
+    features, _, targets, is_token = example
+    output = nn.Sequential(Cosine(4, 9), nn.Tanh()).double()
+    sums = token_cross_entropy(features, output, targets, is_token, label_smoothing=smoothing)
+    logits, kept = output(features[is_token]), targets[is_token]
+    expected = cross_entropy(logits, kept, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(sums.objective, expected)
+    torch.testing.assert_close(sums.nll, cross_entropy(logits, kept, reduction="sum"))
+    inputs = [features, output[0].weight]
+    for one, other in zip(
+        torch.autograd.grad(sums.objective, inputs), torch.autograd.grad(expected, inputs), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+    assert sums.num_correct == (logits.argmax(-1) == kept).sum()
+
+
 def test_one_token_of_the_vocabulary_is_right_also_where_bfloat16_makes_ties():
     torch.manual_seed(1)
     features, output = torch.randn(1, 30, 4), nn.Linear(4, 700)

@@ -329,7 +329,10 @@ class TranslationDataModule(pl.LightningDataModule):
         return BatchLoader(self._of_epoch, order, lambda: self.trainer.current_epoch if self.trainer else 0)
 
     def val_dataloader(self) -> BatchLoader:
-        """Return batches of the validation split, the shortest first; a blank source is in none of them."""
+        """Return batches of the validation split in one order of all epochs; a blank source is in none of them.
+
+        The lengths are mixed, as ``trainer.limit_val_batches`` takes the first ones.
+        """
         return self._held_out(self.prepared.validation)
 
     def test_dataloader(self) -> BatchLoader:
@@ -347,7 +350,9 @@ class TranslationDataModule(pl.LightningDataModule):
                 "smaller trainer.devices"
             )
         lengths = split.source.lengths[filled], split.target.lengths[filled]
-        order = [filled[batch] for batch in share(sorted_order(*lengths, size, processes), rank, processes)]
+        whole = sorted_order(*lengths, size, processes)
+        mixed = [whole[place] for place in np.random.default_rng(0).permutation(len(whole))]
+        order = [filled[batch] for batch in share(mixed, rank, processes)]
         return BatchLoader(lambda _: split, lambda _: order, lambda: 0)
 
     def _share(self) -> tuple[int, int]:

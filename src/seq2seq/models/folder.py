@@ -101,6 +101,8 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
     stored = _in_precision(restored(weights), precision)
     rounded = restored(stored)
     for name, values in rounded.items():
+        if not values.is_floating_point():
+            continue
         largest = weights[name].abs()
         if not largest.isfinite().all():
             raise NotFinite(f"{name} holds NaN or infinity")
@@ -128,20 +130,21 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
 
 
 def _in_precision(weights: Mapping[str, Tensor], precision: str) -> dict[str, Tensor]:
-    """Return weights in float32 as a file holds them; the inverse of `restored` up to rounding."""
+    """Return weights in float32, and whole numbers, as a file holds them; the inverse of `restored` up to rounding."""
     if precision not in ROUNDING:
         raise InputError(f"there is no precision {precision!r} of a file: choose fp32, bf16 or int8")
     if precision == "int8":
         return {key: part for name, weight in weights.items() for key, part in packed(name, weight).items()}
-    return {name: weight.bfloat16() if precision == "bf16" else weight for name, weight in weights.items()}
+    is_bf16 = {name: precision == "bf16" and weight.is_floating_point() for name, weight in weights.items()}
+    return {name: weight.bfloat16() if is_bf16[name] else weight for name, weight in weights.items()}
 
 
 def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights of a file in float32.
+    """Return the weights of a file in float32, and buffers of whole numbers.
 
     Raises:
         NotFinite: A number is NaN or infinite, or too large for float32.
-        InputError: There are integers without scales.
+        InputError: There are 8-bit integers without scales.
     """
     weights = {name: unpacked(name, stored) for name in stored if not name.endswith(SCALE)}
     for name, weight in weights.items():

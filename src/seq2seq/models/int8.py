@@ -51,23 +51,25 @@ def int8_rows(values: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def packed(name: str, weight: Tensor) -> dict[str, Tensor]:
-    """Return a weight in float32 as a file holds it, by the names there."""
-    if weight.ndim != 2:
+    """Return a weight in float32, or a buffer of whole numbers, as a file holds it, by the names there."""
+    if weight.ndim != 2 or not weight.is_floating_point():
         return {name: weight}
     numbers, scales = int8_rows(weight.numpy())
     return {name: torch.from_numpy(numbers), f"{name}{SCALE}": torch.from_numpy(scales.squeeze(1))}
 
 
 def unpacked(name: str, stored: Mapping[str, Tensor]) -> Tensor:
-    """Return the weight of a name in a file in float32, in whatever format it is there.
+    """Return the weight of a name in a file in float32, in whatever format it is there; a buffer of whole numbers as it is.
 
     Raises:
-        InputError: There are integers without scales.
+        InputError: There are 8-bit integers without scales.
     """
     numbers, scales = stored[name], stored.get(f"{name}{SCALE}")
-    if not numbers.is_floating_point() and scales is None:
+    if numbers.dtype == torch.int8 and scales is None:
         raise InputError(f"{name} is {numbers.dtype} without scales")
-    return numbers.float() if scales is None else numbers.float() * scales.float().unsqueeze(1)
+    if scales is None:
+        return numbers.float() if numbers.is_floating_point() else numbers
+    return numbers.float() * scales.float().unsqueeze(1)
 
 
 def as_json(weight: Tensor) -> tuple[dict[str, Any], Matrix]:

@@ -89,7 +89,7 @@ class Seq2Seq(nn.Module):
     @property
     def device(self) -> torch.device:
         """The device of the parameters."""
-        return self.decoder.output.weight.device
+        return next(self.parameters()).device
 
 
 class Encoder(nn.Module):

@@ -133,7 +133,18 @@ def _check_starts(config: DictConfig) -> None:
         path = OmegaConf.select(config, key)
         if isinstance(path, str) and not is_address(path) and not Path(path).is_file():
             raise InputError(f"{key}={path}: there is no such file")
+    vectors = [config.model.get(f"{side}_vectors") for side in ("source", "target")]
+    if config.model.get("tie_embeddings") == "all" and all(vectors) and vectors[0] != vectors[1]:
+        raise InputError(
+            "model.source_vectors and model.target_vectors: model.tie_embeddings=all has one embedding for both languages: "
+            "give one file"
+        )
     if config.init_from is not None:
+        if any(vectors):
+            raise InputError(
+                "init_from and vectors: the model to start from has embeddings, which would replace those of the vectors: "
+                "leave out one of them"
+            )
         try:
             config_of(config.init_from)
         except InputError as error:

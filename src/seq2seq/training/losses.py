@@ -62,23 +62,25 @@ def token_cross_entropy(
 
     Args:
         features: Features f of every target position (B, T, R).
-        output: Layer with W (V, R) and b (V), or without b.
+        output: Layer with W (V, R) and b (V), or without b; one with a ``forward`` of its own is called as it is.
         targets: Token ids (B, T).
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
         rdrop_alpha: alpha; 0: no R-Drop.
     """
     features, targets = features[is_token], targets[is_token]
-    if rdrop_alpha:
+    if rdrop_alpha or type(output).forward is not nn.Linear.forward:
         logits = output(features)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         log_probs = logits.log_softmax(dim=-1)
         token_nll = -log_probs.gather(1, targets.unsqueeze(1)).squeeze(1)
         nll, num_correct = token_nll.detach().sum(), (log_probs.argmax(dim=1) == targets).sum()
-        log_p, log_q = log_probs.chunk(2)
-        kl = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
         token_loss = (1 - label_smoothing) * token_nll - label_smoothing * log_probs.mean(dim=1)
-        objective = token_loss.sum() + rdrop_alpha / 2 * kl
+        objective = token_loss.sum()
+        if rdrop_alpha:
+            log_p, log_q = log_probs.chunk(2)
+            kl = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
+            objective = objective + rdrop_alpha / 2 * kl
     else:
         bias = output.weight.new_zeros(len(output.weight)) if output.bias is None else output.bias
         nll, objective, num_correct = ChunkedCrossEntropy.apply(
