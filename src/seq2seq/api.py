@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from seq2seq.common.counted import counted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
@@ -64,7 +64,7 @@ class Run:
         """Return the translator with these members and options, which is loaded once."""
         from seq2seq.decoding.translator import Translator
 
-        ensemble = [ensemble] if isinstance(ensemble, str | Path) else ensemble
+        ensemble = [ensemble] if isinstance(ensemble, str | Path) else list(ensemble)
         options: dict[str, Any] = {
             "device": device, "precision": precision, "max_tokens": max_tokens, "to": to,
             "trust_custom_code": self.trust_custom_code,
@@ -277,6 +277,8 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or a model has no attention.
         """
+        if method not in get_args(AlignmentMethod):
+            raise InputError(f"--method {method}: choose one of {', '.join(get_args(AlignmentMethod))}")
         if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
             raise InputError(
                 "--method intersection and union need --reverse MODEL, argmax and threshold take none"
@@ -481,7 +483,7 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
         if pairs is None:
             continue
         sides = [list(side) for side in pairs if side is not None and not isinstance(side, str)]
-        if len(sides) < 2 or len(sides[0]) != len(sides[1]):
+        if len(sides) != 2 or len(sides[0]) != len(sides[1]):
             raise InputError(
                 f"{split}: source and target are lists of one length, the n-th translates the n-th"
             )
@@ -493,9 +495,7 @@ def _written(splits: dict[str, Any], folder: Path) -> list[str]:
     digest = hashlib.sha256("\0".join([*texts, *texts.values()]).encode()).hexdigest()[:12]
     (folder / digest).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        path = folder / digest / name
-        if (
-            not path.is_file() or path.read_text(encoding="utf-8") != text
-        ):  # else it is older than the runs that read it
-            path.write_text(text, encoding="utf-8")
+        path, content = folder / digest / name, text.encode()
+        if not path.is_file() or path.read_bytes() != content:  # else it is older than the runs that read it
+            path.write_bytes(content)
     return ["data=parallel", *(f"data.{name}={as_value(str(folder / digest / name))}" for name in texts)]

@@ -435,6 +435,12 @@ PYTHON = {
     "+trainer.limit_test_batches=1": r"limit_test_batches=1: .*data\.max_examples",
     "averaging=epoch_mean callbacks.averaging.start_epoch=0": r"start_epoch=0: .*from 1",
     "averaging=none +callbacks.mine={_target_:lightning.pytorch.callbacks.EMAWeightAveraging,update_starting_at_step:5}": r"callbacks\.mine\.update_starting_at_step=5: ",
+    "decoding.beam_size=null": r"beam_size=null: .*1 for greedy",
+    "decoding.length_penalty=null": r"length_penalty=null: .*none",
+    "paths.runs_dir=null": r"paths\.runs_dir=None: ",
+    "paths.runs_dir=''": r"paths\.runs_dir=: ",
+    "data.seed=-1": r"data\.seed=-1: expected a whole number from 0",
+    "+optimizer.foreach=true": r"optimizer: .*fused.*foreach",
     "data=tsv": r"data\.file, data\.source_language, data\.target_language",
     "optimizer._target_=torch.optim.SGD optimizer.fused=true +optimizer.nodes=1 +optimizer.edges=2": r"nodes.*edges",
 }

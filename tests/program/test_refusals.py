@@ -10,6 +10,7 @@ import seq2seq
 from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
+from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.early import check_early
 from tests.conftest import ROOT, TINY
@@ -157,6 +158,8 @@ FILES = [
         (["decoding.length_penalty_alpha=1", "decoding.length_penalty=gnmt"], None),
         (["data.truncate=true"], "data.max_length"),
         (["data.truncate=false"], None),
+        ([*FILES, "data.validation.fraction=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
+        ([*FILES, "data.validation.fraction=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
         (["data.tokenizer.truecase=true"], "data.tokenizer.lowercase=true"),
         (["recipe=standard", "data.tokenizer.truecase=true"], None),
         (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
@@ -189,6 +192,7 @@ def test_a_key_without_an_effect_is_named_with_what_it_needs(
     monkeypatch.chdir(tmp_path)
     Path("a").write_text("A cat .\n" * 30)
     Path("b").write_text("Un chat .\n" * 30)
+    Path("links").write_text("0-0\n" * 30)
     Path("c").write_text("".join(f"A cat {n} .\tUn chat {n} .\n" for n in range(30)))
     with composed(overrides) as config:
         check_early(settings_of(config, overrides, "run"))
@@ -277,6 +281,45 @@ def test_sentences_may_come_from_whatever_can_be_read_once(tmp_path):
     for size in ("5", 2.5, True):
         with pytest.raises(InputError, match="whole number"):
             model.translate(lines, beam_size=size)
+
+
+def test_the_members_of_an_ensemble_may_come_from_whatever_can_be_read_once(tmp_path):
+    other = load_model_folder("grammar-en-fr")
+    other.model.decoder.output.bias.data[::2] += 1
+    save_model_folder(tmp_path / "other", other)
+    model = seq2seq.load("grammar-en-fr")
+    alone, both, read_once = (
+        model.translate(["I see the dog."], ensemble=each)[0].score
+        for each in ((), [tmp_path / "other"], tmp_path.glob("*"))
+    )
+    assert both == read_once != alone
+
+
+def test_a_method_that_there_is_not_is_refused(tmp_path):
+    for name in ("a.en", "a.fr"):
+        (tmp_path / name).write_text("I see the dog.\n")
+    with pytest.raises(InputError, match="choose one of agreement, argmax"):
+        seq2seq.load("grammar-en-fr").align(
+            source=tmp_path / "a.en", target=tmp_path / "a.fr", method="agrement"
+        )
+
+
+@pytest.mark.parametrize(
+    "pairs", [[{"en": "a", "fr": "b"}] * 9, ["ab"] * 9, [("a", "b", 1)] * 9, [(1, 2)] * 9, [("a", None)] * 9]
+)
+def test_what_is_no_pair_of_texts_is_refused(pairs):
+    with pytest.raises(InputError, match="is no pair"):
+        _ = PairsCorpus(train=pairs, validation=[("a", "b")]).splits
+
+
+def test_text_with_a_carriage_return_is_not_written_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines, written = [f"{line}\r" for line in LINES], []
+    for _ in range(2):
+        with pytest.raises(InputError, match="source_language"):
+            seq2seq.train(source=lines, target=lines)
+        written.append({path: path.stat().st_mtime_ns for path in Path("runs/.text").rglob("*.source")})
+    assert written[0] == written[1] != {}
 
 
 def test_an_export_does_not_replace_the_model_that_was_scored(run):

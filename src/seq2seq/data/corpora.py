@@ -53,12 +53,22 @@ class PairsCorpus(TranslationDataModule):
         self.given = train, validation, test
 
     def read(self) -> Splits:
-        """Return the pairs."""
-        splits = (
-            [pair if isinstance(pair, SentencePair) else SentencePair(*pair) for pair in pairs or ()]
-            for pairs in self.given
-        )
-        return Splits(*splits)
+        """Return the pairs.
+
+        Raises:
+            InputError: One is no pair of texts.
+        """
+        return Splits(*([_pair(pair) for pair in (() if pairs is None else pairs)] for pairs in self.given))
+
+
+def _pair(given: Any) -> SentencePair:
+    if isinstance(given, SentencePair):
+        return given
+    if not (
+        isinstance(given, list | tuple) and len(given) == 2 and all(isinstance(side, str) for side in given)
+    ):
+        raise InputError(f"{given!r:.60} is no pair: give (source, target), two texts, or a SentencePair")
+    return SentencePair(*given)
 
 
 class ParallelText(TranslationDataModule):

@@ -236,11 +236,14 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     Raises:
         InputError: A value is missing, or the folder is given where it is not read.
     """
-    if "paths.run_dir" in given_keys(overrides):
+    given = given_keys(overrides)
+    if "paths.run_dir" in given:
         raise InputError(
             "paths.run_dir follows from the others: give name=… for another folder of the experiment, paths.runs_dir=… "
             "for that of all runs, or hydra.run.dir=… for any other"
         )
+    if "paths.runs_dir" in given and not str(config.paths.runs_dir or "").strip():
+        raise InputError(f"paths.runs_dir={config.paths.runs_dir}: give the folder of all runs")
     for override in overrides:
         key, _, text = override.lstrip("+").partition("=")
         if (
@@ -259,9 +262,9 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             path = OmegaConf.select(config, key)
             if isinstance(path, str) and not is_address(path) and not Path(matching(path)[0]).exists():
                 raise InputError(f"{key}={path}: there is no such file")
-        given = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
-        codes = " (CODE: such as en or de)" if "CODE" in given else ""
-        raise InputError(f"{', '.join(missing)}: needed{codes}, give {given}")
+        needed = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
+        codes = " (CODE: such as en or de)" if "CODE" in needed else ""
+        raise InputError(f"{', '.join(missing)}: needed{codes}, give {needed}")
     OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
     values = OmegaConf.to_container(config, resolve=True)
     assert isinstance(values, dict)
@@ -269,7 +272,7 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
         values.setdefault(key, value)
     for key in ("callbacks", "logger"):
         values[key] = values[key] or {}
-    return Settings(frozen(values), given_keys(overrides))
+    return Settings(frozen(values), given)
 
 
 def build(node: Any, **options: Any) -> Any:

@@ -29,10 +29,11 @@ def _has_model(folder: Path) -> bool:
     if not (folder / "config.json").is_file():
         return False
     try:
-        names = read_json(folder / "config.json").get("sha256", {})
-    except InputError:
+        config = read_json(folder / "config.json")
+        names = config.get("sha256") or {}
+        return all((folder / name).is_file() for name in names)
+    except (InputError, AttributeError, TypeError):  # it is no description of a model
         return False
-    return all((folder / name).is_file() for name in names)
 
 
 @dataclass(frozen=True)

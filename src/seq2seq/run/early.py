@@ -22,7 +22,7 @@ NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer
 """Objects that a run cannot do without."""
 
 RANGES: dict[str, tuple[type, float, float, str]] = {
-    r"seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
+    r"seed|data\.seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
     r"threads": (int, 1, 1024, "a whole number from 1 to 1,024"),
     r"decoding\.beam_size": (int, 1, MAX_BEAM, f"a whole number from 1 to {MAX_BEAM:,}"),
     r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),
@@ -63,6 +63,7 @@ UNIFORM = "seq2seq.attention.UniformScore"
 EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("ema_decay", "averaging=ema", lambda now: any(key.startswith("callbacks.") and value == now["ema_decay"] for key, value in now.items())),
     ("decoding.length_penalty_alpha", "decoding.length_penalty=gnmt", lambda now: now.get("decoding.length_penalty") == "gnmt"),
+    ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
     ("data.tokenizer.truecase", "data.tokenizer.lowercase=true", lambda now: now.get("data.tokenizer.lowercase") is not False),
     ("data.target_tokenizer.truecase", "data.target_tokenizer.lowercase=true", lambda now: now.get("data.target_tokenizer.lowercase") is not False),
@@ -240,6 +241,10 @@ def _check_values(values: Mapping[Any, Any]) -> None:
         ranges = [each for pattern, each in RANGES.items() if re.fullmatch(pattern, key)]
         if key.startswith("decoding") and not ranges and key not in CHOICES:
             raise InputError(f"{key}: no such key; --help lists those of decoding")
+        if value is None and key in ("decoding.beam_size", "decoding.length_penalty"):
+            raise InputError(
+                f"{key}=null: give a value, {'1 for greedy search' if key.endswith('size') else 'or none'}"
+            )
         if key in CHOICES and value is not None and str(value) not in CHOICES[key]:
             raise InputError(f"{key}={value}: choose one of {', '.join(CHOICES[key])}")
         for kind, low, high, expected in ranges if value is not None else []:

@@ -186,7 +186,7 @@ class TranslationModule(pl.LightningModule):
         """Create the optimizer and its schedule."""
         try:
             optimizer = self.optimizer_factory(self.parameters())
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             raise InputError(f"optimizer: {error}") from error
         return {"optimizer": optimizer} | self._schedule.configuration(optimizer, self.trainer)
 
