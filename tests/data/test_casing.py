@@ -43,6 +43,12 @@ def test_where_sentences_begin_in_lower_case_they_go_on_so():
     assert restored(casing_of(["a man in Rome.", "two men."]), "a man in rome.") == "a man in Rome."
 
 
+def test_a_word_that_has_a_capital_stays_as_it_is():
+    casing = casing_of([*GERMAN, "Der Mann fragt: Ist es einer?"] * 3)
+    assert restored(casing, "iPhone, McDonald.") == "iPhone, McDonald."
+    assert restored(casing, "hund, McDonald.") == "Hund, McDonald."
+
+
 @pytest.mark.parametrize("start", ['"', "„", "« ", "»", "(", "¿", "- ", "— « "])
 def test_the_capital_of_a_sentence_comes_after_opening_marks(start):
     assert restored(casing_of(GERMAN), f"{start}komm, hund.") == f"{start}Komm, Hund."

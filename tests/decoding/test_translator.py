@@ -11,6 +11,7 @@ from seq2seq.data.casing import Casing
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.decoding import translation as translations_module
+from seq2seq.decoding import translator as translator_module
 from seq2seq.decoding.forced import force_pairs, force_translate
 from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
@@ -340,6 +341,38 @@ def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path)
     save_model_folder(tmp_path / "model", exported)
     (found,) = Translator.load(tmp_path / "model").translate(["strange strange"], replace_unk=True)
     assert set(found.text.split()) == {"Strange"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "language", "sentence"),
+    [
+        ("word", {}, "en", "iPhone McDonald NASA the"),
+        ("word", {}, "tr", "İzmir IŞIK ilk"),
+        ("word", {}, "de", "STRAẞE Straße ẞ"),
+        ("word", {}, "el", "ΟΔΟΣ Οδος"),
+        ("word", {}, "fi", "EU:N Eu:n"),  # two words each before they are lower-cased, or one
+        ("word", {"rules": "moses"}, "en", "McDonald NASA"),
+        ("bpe", {"vocab_size": 280}, "tr", "İzmir IŞIK McDonald"),
+    ],
+)
+def test_the_word_that_replaces_is_as_the_source_writes_it(name, options, language, sentence):
+    pairs = list(map(SentencePair, ["a b c d e", "b c d"] * 9, ["a b", "b a"] * 9))
+    source, _ = tokenizers_of(pairs, (language, "en"), name, lowercase=True, **options)
+    assert list(dict.fromkeys(translator_module._words_of_tokens(source, sentence))) == sentence.split()
+    for truecase in (True, False):
+        _, target = tokenizers_of(pairs, ("en", "de"), lowercase=True, truecase=truecase)
+        target.casing = Casing({"mcdonald": "Mcdonald"}, False)
+        model = model_of(source_vocab_size=source.vocab_size, target_vocab_size=target.vocab_size).float()
+        model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
+        translator, words = Translator(SavedModel(model, source, target)), sentence.split()
+        for word, found in zip(words, translator.translate(words, replace_unk=True), strict=True):
+            assert {*found.text.split()} == {*found.target_tokens} == {word}
+
+
+def test_words_of_basic_english_have_the_capitals_of_the_source():
+    source, _ = tokenizers_of(PAIRS, ("en", "en"), "word", rules="basic_english")
+    words = translator_module._words_of_tokens(source, 'The "NASA" is the One.')
+    assert words == ["The", "NASA", "is", "the", "One", "."]
 
 
 def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed():

@@ -311,7 +311,7 @@ def test_sentences_within_a_line_have_their_capitals_alike():
         casing = casing_of([f"1 {words} {words}", text] * 4, language).casing
         parts = [*lowered(f"{words} {text}", language).split(), *marks * 2]
         lines = [written, *("".join(draw.choices([*parts, " "], k=30)) for _ in range(60))]
-        lines = [lowered(line, language) for line in lines]
+        lines = [*(lowered(line, language) for line in lines), "iPhone , eBay. İzmir. ilk"]
         rows.append([lines, casing.saved(), language == "tr"])
         expected.append([casing.restored(line, language) for line in lines])
     body = "return given.rows.map(([lines, casing, dotless]) => lines.map((line) => restored(line, casing, dotless)));"

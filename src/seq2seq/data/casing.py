@@ -85,11 +85,13 @@ class Casing:
         return mark in self.sentence_marks and before not in self.sentence_marks[mark]
 
     def restored(self, text: str, language: str) -> str:
-        """Return a line of lower-cased text with the usual case."""
+        """Return a line of lower-cased text with the usual case; a word that has a capital, such as iPhone, stays as it is."""
         parts, end = list[str](), 0
         for word, start in _words(text, language):
             form = self.forms.get(word[0], word[0])
-            parts += text[end : word.start()], _capitalized(form, language) if self.begins(start) else form
+            if self.begins(start) and lowered(word[0], language) == word[0]:
+                form = _capitalized(form, language)
+            parts += text[end : word.start()], form
             end = word.end()
         return "".join([*parts, text[end:]])
 

@@ -1,6 +1,7 @@
 """Translate text with one or several models."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
-from seq2seq.data.words import clean, split_words
+from seq2seq.data.words import clean, lowered, split_words
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, Search, cut, run_search
@@ -178,7 +179,8 @@ class Translator:
             sentences: Text to translate.
             search: The search.
             prefixes: Prefix of each translation; blank for none.
-            replace_unk: Replace each ``<unk>`` by the most attended source word (only for vocabularies of words).
+            replace_unk: Replace each ``<unk>`` by the most attended source word, as it is written in the sentence (only for
+                vocabularies of words).
             first_number: Number of the first sentence, which seeds its random numbers.
             return_attention: Whether the translations have attention weights; without them they need less
                 memory.
@@ -286,20 +288,43 @@ class Translator:
 
 
 def _words_of_tokens(tokenizer: Tokenizer, sentence: str) -> list[str]:
-    """Return the word of each token of a sentence: the token itself where there are no subwords.
+    """Return the word of each token of a sentence as it is written: the token itself where there are no subwords.
 
     Raises:
         InputError: The tokens do not spell the words.
     """
     tokens = tokenizer.tokens(sentence)[:MAX_TOKENS]
     if not tokenizer.has_subwords:
-        return tokens
+        return _as_written(tokens, tokenizer, sentence)
     words = split_words(tokenizer.prepared(sentence))
     try:
         places = word_indices(tokenizer.tokens(sentence), words)[: len(tokens)]
     except ValueError as error:
         raise InputError(f"--replace-unk needs source tokens that spell words: {error}") from error
-    return [words[place[0]] if place else token for token, place in zip(tokens, places, strict=True)]
+    written = _as_written(words, tokenizer, sentence)
+    return [written[place[0]] if place else token for token, place in zip(tokens, places, strict=True)]
+
+
+def _as_written(words: Sequence[str], tokenizer: Tokenizer, sentence: str) -> list[str]:
+    """Return the words of a sentence that a tokenizer has prepared with the capitals that the sentence has.
+
+    Lower case has as many characters, so words are found by their places. One that is not in the sentence stays as it is.
+    """
+    cased = copy(tokenizer)
+    cased.lowercase = False
+    text = cased.prepared(sentence)
+    lower, found, end = _uncased(text, tokenizer.language), list[str](), 0
+    for word in words:
+        start = lower.find(_uncased(word, tokenizer.language), end)
+        if start >= 0:
+            end = start + len(word)
+        found.append(text[start:end] if start >= 0 else word)
+    return found
+
+
+def _uncased(text: str, language: str) -> str:
+    """Return text in lower case, each character by itself: Σ is σ at the end of a word, too."""
+    return lowered(text, language).replace("ς", "σ")
 
 
 def _with_source_words(

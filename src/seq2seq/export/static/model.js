@@ -564,7 +564,8 @@ function restored(text, { cased_forms, capital_start, sentence_marks }, dotless)
   };
   return text.replace(LETTERS, (word, place) => {
     const form = Object.hasOwn(cased_forms, word) ? cased_forms[word] : word;
-    const cased = begins(text.slice(end, place)) ? capitalized(form, dotless) : form;
+    const isLower = lowered(word, dotless) === word;
+    const cased = isLower && begins(text.slice(end, place)) ? capitalized(form, dotless) : form;
     [end, before] = [place + word.length, NUMBER.test(word) ? "0" : lowered(word, dotless)];
     return cased;
   });
