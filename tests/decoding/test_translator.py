@@ -148,13 +148,23 @@ def test_windows_are_translated_as_the_whole_text_and_ranks_count_translations(f
 def test_the_best_of_a_beam_is_what_translate_gives(folder):
     translator = Translator.load(folder)
     beams = translator.translate_n_best(TEXT, search=Search(beam_size=4, num_best=3))
-    best = translator.translate(TEXT, beam_size=4, return_attention=True)
+    best = translator.translate(TEXT, beam_size=4, search=GREEDY, return_attention=True)
     for (first, *others), translation in zip(beams, best, strict=True):
         assert first.text == translation.text
         assert first.score == pytest.approx(translation.score, abs=1e-6)
         torch.testing.assert_close(first.weights, translation.weights)
         assert all(other.score <= first.score for other in others)
     assert not translator.translate(TEXT, beam_size=4, return_attention=False)[0].weights.numel()
+
+
+def test_a_beam_size_alone_is_the_search_of_the_commands(folder):
+    translator = Translator.load(folder)
+    expected = [each.text for each in Run(folder).translate(TEXT, beam_size=4)]
+    assert [each.text for each in translator.translate(TEXT, beam_size=4)] == expected
+    assert [each.text for each in translator.translate(TEXT, beam_size=4, search=GREEDY)] != expected
+    greedy = [each.text for each in Run(folder).translate(TEXT, beam_size=1)]
+    for options in ({}, {"beam_size": 1}):
+        assert [each.text for each in translator.translate(TEXT, **options)] == greedy
 
 
 def test_a_translation_begins_with_its_prefix(folder):

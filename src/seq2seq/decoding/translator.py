@@ -19,7 +19,7 @@ from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import clean, lowered, split_words
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.int8 import quantized
-from seq2seq.decoding.search import GREEDY, Search, cut, run_search
+from seq2seq.decoding.search import GREEDY, Search, cut, run_search, search_from_options
 from seq2seq.decoding.stepper import Hypothesis
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.errors import InputError
@@ -141,15 +141,18 @@ class Translator:
         sentences: Sequence[str],
         *,
         beam_size: int | None = None,
-        search: Search = GREEDY,
+        search: Search | None = None,
         prefixes: Sequence[str] | None = None,
         replace_unk: bool = False,
         return_attention: bool = True,
     ) -> list[Translation]:
         """Return the best translation of each sentence; see `translate_n_best`.
 
-        `beam_size` replaces the beam size of `search`.
+        Without `search` and `beam_size` the search is greedy; a `beam_size` alone is that of the commands, with the length
+        penalty ``average``. Beside `search`, `beam_size` replaces its beam size.
         """
+        if search is None:
+            search = GREEDY if beam_size is None else search_from_options(length_penalty="average")
         found = self.translate_n_best(
             sentences,
             search=replace(
