@@ -141,7 +141,7 @@ MUTANTS = {
         ("getattr(sums, field.name) / 2", "getattr(sums, field.name)"),
     ],
     "training/losses.py": [
-        ("token_loss.sum() + rdrop_alpha / 2 * kl", "token_loss.sum() + rdrop_alpha * kl"),
+        ("objective + rdrop_alpha / 2 * kl", "objective + rdrop_alpha * kl"),
     ],
     "training/training_sums.py": [
         ("divisor / float(self._step[3])", "divisor / float(self._batches[-1][0][3])"),

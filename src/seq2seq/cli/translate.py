@@ -239,4 +239,5 @@ def _asked() -> Iterator[str]:
         try:
             yield input("> ")
         except EOFError:
+            print(file=sys.stderr)
             return
