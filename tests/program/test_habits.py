@@ -421,3 +421,8 @@ def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_cas
     assert "into en only" in refused.text
     train("de", "en", "name=again", "init_from=runs/back/one", "data.both_directions=true")
     assert translated("again", lines["en"], "--to", "de").text.strip() == lines["de"]
+
+
+def test_a_part_may_be_given_as_another_one_of_the_configuration(here, program):
+    program(*TINY, "data.target_tokenizer=${data.tokenizer}", cwd=here, check=0)
+    assert (here / "runs/baseline/debug_fast/metrics.json").is_file()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from seq2seq.attention.masking import at_least_float32
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.errors import NotFinite
@@ -166,7 +167,7 @@ class Stepper:
                     torch.mm(inputs.to(weight.dtype), weight.T, out=logits[: len(inputs)])
                     out.copy_(logits[: len(inputs)]).add_(bias)
                 else:
-                    out = output(inputs).float()
+                    out = at_least_float32(output(inputs))
                 logs.append(torch.log_softmax(out, dim=-1, out=out))
             log_probs = logs[0]
             if len(logs) > 1:  # log of the mean probability of the members

@@ -5,6 +5,7 @@ folder: ``.hydra/`` and ``config.yaml`` (the configuration), ``train.log``, ``to
 TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.json``.
 """
 
+import logging
 import math
 import os
 import re
@@ -69,7 +70,8 @@ def task(config: DictConfig) -> float | None:
     """Run a configuration that Hydra composed, in the folder that Hydra made."""
     hydra = HydraConfig.get()
     with no_empty_folder(Path(hydra.runtime.output_dir)):
-        return run(settings_of(config, hydra.overrides.task, hydra.runtime.output_dir))
+        given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)  # ${…} as it is written
+        return run(settings_of(config, given, hydra.runtime.output_dir))
 
 
 def run(settings: Settings) -> float | None:
@@ -700,5 +702,11 @@ def logged_at(folder: str, step: int) -> set[str]:
     """Return the tags of the scalars that the event files of a folder have at a step."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    events = EventAccumulator(folder, size_guidance={"scalars": 0}).Reload()
+    logger = logging.getLogger("tensorboard")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # it warns of what a killed start has written beyond its last checkpoint
+    try:
+        events = EventAccumulator(folder, size_guidance={"scalars": 0}).Reload()
+    finally:
+        logger.setLevel(level)
     return {tag for tag in events.Tags()["scalars"] if any(each.step == step for each in events.Scalars(tag))}
