@@ -9,7 +9,8 @@ import pytest
 from seq2seq.data import SentencePair, SentencePieceTokenizer, WordTokenizer
 from seq2seq.data.languages import target_tag
 from seq2seq.data.multilingual import MultilingualText
-from seq2seq.data.text import Splits
+from seq2seq.data.report import overlap
+from seq2seq.data.text import Splits, hold_out, warn_of_seen
 from seq2seq.errors import InputError
 from tests.conftest import TINY
 from tests.small import tokenizers_of
@@ -60,6 +61,72 @@ def test_a_held_out_share_needs_no_validation_files(files):
     data = MultilingualText(corpora=given, root=str(files), fraction=0.25)
     assert len(data.prepared.validation) >= 6
     assert len(data.prepared.train) + len(data.prepared.validation) == 2 * len(EN)
+
+
+def in_common(pairs, others):
+    """Count the pairs that have a text in common with others, as source or target."""
+    texts = {text for pair in others for text in pair.texts}
+    return sum(not texts.isdisjoint(pair.texts) for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    "names", [("en-de", "de-en"), ("en-de", "en-fr"), ("en-de", "fr-en"), ("de-en", "fr-en")]
+)
+def test_a_held_out_share_has_no_sentence_of_the_training_in_any_direction(files, names):
+    given = {name: {"train": splits["train"]} for name, splits in corpora(*names).items()}
+    for seed in range(5):
+        splits = MultilingualText(corpora=given, root=str(files), fraction=0.25, split_seed=seed).splits
+        assert len(splits.validation) == 6
+        assert in_common(splits.validation, splits.train) == 0
+        assert {pair.languages for pair in splits.validation} == {*names}
+
+
+def in_both_directions(texts):
+    return [
+        pair
+        for english, german in texts
+        for pair in (
+            SentencePair(f"xxde {english}", german, languages="en-de"),
+            SentencePair(f"xxen {german}", english, languages="de-en"),
+        )
+    ]
+
+
+def test_frequent_short_sentences_that_connect_many_pairs_stay_in_the_training(capsys):
+    frequent = [(f"yes {number % 7}", f"ja {number % 8}") for number in range(400)]
+    pairs = in_both_directions([*frequent, *((f"a {number}", f"ein {number}") for number in range(400))])
+    for seed in range(5):
+        rest, held = hold_out(pairs, 80, seed)
+        assert (len(rest), len(held)) == (1520, 80)
+        assert in_common(held, rest) == 0
+    assert not capsys.readouterr().err
+    rest, held = hold_out(pairs[:820], 80, 1)
+    assert (len(rest), len(held)) == (800, 20)
+    assert "20 of 80 pairs are held out" in capsys.readouterr().err
+    with pytest.raises(InputError, match="too few without a sentence in common to hold out 80"):
+        hold_out(pairs[:800], 80, 1)
+
+
+def test_one_direction_is_split_by_its_sources_alone():
+    pairs = [SentencePair(f"xxde a {number // 2}", "ja", languages="en-de") for number in range(40)]
+    rest, held = hold_out(pairs, 10, 3)
+    assert [pair.source for pair in held] == [
+        f"xxde a {number}" for number in (5, 5, 11, 11, 13, 13, 14, 14, 16, 16)
+    ]
+    assert len(rest) == 30
+
+
+def test_validation_pairs_that_are_training_pairs_turned_round_are_counted(capsys):
+    train = in_both_directions([(f"a {number}", f"ein {number}") for number in range(20)])
+    turned, forward = train[1::2], train[::2]
+    assert overlap(forward, turned) == (20, 20)
+    assert overlap(forward[:10], turned) == (10, 10)
+    french = [SentencePair(pair.source.replace("xxde", "xxfr"), "un", languages="en-fr") for pair in forward]
+    assert overlap(forward, french) == (0, 20)
+    warn_of_seen(forward, {"validation": french})
+    assert not capsys.readouterr().err
+    warn_of_seen(forward, {"validation": turned})
+    assert "20 of 20 validation pairs are training pairs" in capsys.readouterr().err
 
 
 def test_languages_of_one_code_and_other_regions_have_their_own_tags():

@@ -26,7 +26,8 @@ class MultilingualText(TranslationDataModule):
         corpora: By their languages, such as ``en-de``: the files of ``train``, ``validation`` and ``test``, see
             `ParallelText`.
         root: Folder that relative names of files begin in.
-        **options: Those of `TranslationDataModule`; with `fraction` no validation files are needed.
+        **options: Those of `TranslationDataModule`; with `fraction` no validation files are needed, and pairs of all corpora
+            that have a sentence in common are held out together.
     """
 
     def __init__(

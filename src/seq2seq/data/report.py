@@ -13,7 +13,7 @@ from seq2seq.common.counted import counted
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
 from seq2seq.data.languages import base_language
-from seq2seq.data.text import SentencePair, normalize
+from seq2seq.data.text import SentencePair, compared, normalize
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 
@@ -163,13 +163,14 @@ def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
     """Count the pairs of a split that are training pairs, and those whose source is in the training split.
 
-    Sources are compared by `normalize`, which ignores case and punctuation.
+    Sources are compared by `normalize`, which ignores case and punctuation; if the corpus has several language pairs, also
+    with the training targets, and pairs with training pairs that are turned round.
     """
-    pairs = {(pair.source, pair.target) for pair in train}
-    sources = {normalize(pair.source) for pair in train}
+    pairs = set(map(compared, train))
+    texts = {normalize(text) for pair in train for text in pair.texts[: 2 if pair.languages else 1]}
     return (
-        sum((pair.source, pair.target) in pairs for pair in other),
-        sum(normalize(pair.source) in sources for pair in other),
+        sum(compared(pair) in pairs for pair in other),
+        sum(normalize(pair.texts[0]) in texts for pair in other),
     )
 
 

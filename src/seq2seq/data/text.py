@@ -24,6 +24,7 @@ from seq2seq.common.counted import counted
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import warn
 from seq2seq.data.formats.kinds import HEAD, plain_lines, text_member
+from seq2seq.data.languages import target_tag
 from seq2seq.data.words import clean, split_words, text_word_parts
 from seq2seq.errors import InputError
 
@@ -54,6 +55,12 @@ class SentencePair:
     def target_language(self) -> str:
         """Code of the target language, if a corpus has several language pairs."""
         return self.languages.rpartition("-")[2]
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Source and target, without the `target_tag` that a source of a corpus of several language pairs begins with."""
+        tag = f"{target_tag(self.target_language)} " if self.languages else ""
+        return self.source.removeprefix(tag), self.target
 
     @property
     def is_blank(self) -> bool:
@@ -357,12 +364,17 @@ FEW = 10
 """Pairs of a split from which on scores say something."""
 
 
+def compared(pair: SentencePair) -> tuple[str, ...]:
+    """Return the texts by which equal pairs are known; if a corpus has several language pairs, turned round they are equal."""
+    return tuple(sorted(pair.texts)) if pair.languages else pair.texts
+
+
 def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[SentencePair]]) -> None:
     """Warn if more than a tenth of the pairs of a split, by its name, are training pairs; with `FEW` something is tried out."""
-    wanted = {(pair.source, pair.target) for pairs in others.values() for pair in pairs if not pair.is_blank}
-    seen = wanted.intersection((pair.source, pair.target) for pair in train)
+    wanted = {compared(pair) for pairs in others.values() for pair in pairs if not pair.is_blank}
+    seen = wanted.intersection(map(compared, train))
     for name, pairs in others.items():
-        count = sum((pair.source, pair.target) in seen for pair in pairs)
+        count = sum(compared(pair) in seen for pair in pairs)
         if len(pairs) >= FEW and 10 * count > len(pairs):
             warn(
                 f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: scores of what was trained on are too "
@@ -420,32 +432,65 @@ def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[l
     return splits
 
 
+def connected(pairs: Sequence[SentencePair]) -> list[str]:
+    """Return, for each pair, one text of all pairs that it is connected with by equal texts; nothing for a blank pair.
+
+    Sources and targets are compared with each other, by `normalize`.
+    """
+    parents: dict[str, str] = {}
+
+    def first(text: str) -> str:
+        while parents.setdefault(text, text) != text:
+            parents[text] = text = parents[parents[text]]
+        return text
+
+    sides = [("", "") if pair.is_blank else tuple(map(normalize, pair.texts)) for pair in pairs]
+    for source, target in sides:
+        kept, other = sorted((first(source), first(target)))
+        parents[other] = kept
+    return [first(source) for source, _ in sides]
+
+
 def hold_out(
     pairs: Sequence[SentencePair], count: int, seed: int
 ) -> tuple[list[SentencePair], list[SentencePair]]:
     """Split pairs at random into two lists; the second has `count` pairs or a few more.
 
-    All pairs with the same source sentence, compared by `normalize`, are in the same list. No list is empty. Pairs
-    with a blank side stay in the first list.
+    All pairs with the same source sentence, compared by `normalize`, are in the same list; if there are several language
+    pairs, all that are `connected`: then groups of more than `count` pairs, as frequent short sentences connect, stay in the
+    first list, and the second has `count` pairs or a few fewer. No list is empty. Pairs with a blank side stay in the first
+    list.
 
     Raises:
-        InputError: There are too few different source sentences.
+        InputError: There are too few different source sentences, or pairs that are not connected.
     """
-    of_pairs = ["" if pair.is_blank else normalize(pair.source) for pair in pairs]
+    has_several = len({pair.languages for pair in pairs}) > 1
+    if has_several:
+        of_pairs = connected(pairs)
+    else:
+        of_pairs = ["" if pair.is_blank else normalize(pair.source) for pair in pairs]
     sizes = Counter(source for source in of_pairs if source)
     sources = sorted(sizes)
     random.Random(seed).shuffle(sources)
+    room = max(count, min(sizes.values(), default=0)) if has_several else len(pairs)
     held: set[str] = set()
     num_held = 0
     for source in sources:
         if held and num_held >= count:
             break
-        held.add(source)
-        num_held += sizes[source]
+        if num_held + sizes[source] <= room:
+            held.add(source)
+            num_held += sizes[source]
     if len(held) >= len(sources):
+        which = "too few without a sentence in common" if has_several else "too few"
         raise InputError(
-            f"{counted(len(pairs), 'training pair')}: too few to hold out {max(count, 1):,} of them: give more pairs, "
+            f"{counted(len(pairs), 'training pair')}: {which} to hold out {max(count, 1):,} of them: give more pairs, "
             "another data.validation.fraction, or data.validation files"
+        )
+    if 2 * num_held < count:
+        warn(
+            f"{num_held:,} of {counted(count, 'pair')} are held out: the others have sentences in common with most training "
+            "pairs; validation files are better"
         )
     is_held = [source in held for source in of_pairs]
     return list(compress(pairs, [not each for each in is_held])), list(compress(pairs, is_held))
