@@ -135,7 +135,56 @@ def test_catalogs_of_gettext(tmp_path):
     assert read(tmp_path, latin.replace("Il court", "Été").encode("latin-1"))[1][1] == "Été."
     assert read(tmp_path, PO, languages=("fr", "en")) == [pair[::-1] for pair in PAIRS]
     assert "data.target_language=fr" in refusal(tmp_path, PO, languages=("en", "de"))
+    of_none = of_plurals("").replace("one", "x").replace('"several"\n', '"several"\nmsgstr "y"\n')
+    assert read(tmp_path, of_none, "fr.po") == [("x", "y")] * 2
     assert "translated" in refusal(tmp_path, 'msgid ""\nmsgstr ""\n\nmsgid "a"\nmsgstr ""\n')
+
+
+def of_plurals(rule, *forms):
+    header = f'"Plural-Forms: {rule}\\n"\n' if rule else ""
+    texts = "".join(f'msgstr[{number}] "{form}"\n' for number, form in enumerate(forms))
+    return (
+        f'msgid ""\nmsgstr ""\n"Language: fr\\n"\n{header}\nmsgid "one"\nmsgid_plural "several"\n{texts}\n'
+        f'msgctxt "b"\nmsgid "one"\nmsgid_plural "several"\n{texts}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "forms", "pair"),
+    [
+        (
+            "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : 4;",
+            "abcdef",
+            "bd",
+        ),
+        ("nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2);", "abc", "ab"),
+        (
+            'nplurals=4; plural=(n%100==1 ? 1 : n%100==2 ? 2 :"\n" n%100==3 || n%100==4 ? 3 : 0);',
+            "abcd",
+            "ba",
+        ),
+        ("nplurals=1; plural=0;", "a", "aa"),
+        ("nplurals=2; plural=(n != 1);", "ab", "ab"),
+        ("nplurals=3; plural=(n == 1 ? 0 : 2);", ["a", "b"], ["a", ""]),
+        ("", "abc", "ac"),
+    ],
+)
+def test_plurals_of_gettext_are_chosen_by_the_rule_of_the_catalog(rule, forms, pair, tmp_path):
+    polib = pytest.importorskip("polib")
+    content = of_plurals(rule, *forms)
+    expected = [*zip(("one", "several"), pair, strict=True)] * 2
+    assert read(tmp_path, content, "fr.po") == expected
+    polib.pofile(content).save_as_mofile(str(tmp_path / "fr.mo"))
+    assert read(tmp_path, (tmp_path / "fr.mo").read_bytes(), "fr.mo") == expected
+
+
+@pytest.mark.parametrize(
+    "rule", ["nplurals=INTEGER; plural=EXPRESSION;", "nplurals=2", "nplurals=2; plural=n/0;", "a; plural=99"]
+)
+def test_a_damaged_rule_of_plurals_is_refused_where_there_are_plurals(rule, tmp_path):
+    pytest.importorskip("polib")
+    assert "is no rule of Plural-Forms" in refusal(tmp_path, of_plurals(rule, "a", "b"))
+    assert read(tmp_path, PO.replace('fr\\n"', f'fr\\n"\n"Plural-Forms: {rule}\\n"', 1), "fr.po") == PAIRS
 
 
 def test_parquet(tmp_path):
