@@ -3,6 +3,10 @@
 import lzma
 import runpy
 
+import pytest
+
+from seq2seq.data import GrammarCorpus, SentencePair
+from seq2seq.errors import InputError
 from tests.conftest import ROOT
 
 
@@ -22,3 +26,23 @@ def test_no_test_sentence_is_a_training_sentence_and_every_link_points_to_words(
     }
     assert not sources["train"] & (sources["validation"] | sources["test"])
     assert [len(each) for each in sources.values()] == [20_000, 500, 1000]
+    GrammarCorpus(file=str(ROOT / "data/grammar/corpus.tsv.xz")).read()  # a file by name is checked
+
+
+def test_links_of_a_file_of_your_own_are_between_its_words(tmp_path):
+    path = tmp_path / "own.tsv"
+    good = "train\tI run.\tJe cours.\t0-0 1p1 2-2\n"
+    path.write_text(good)
+    assert GrammarCorpus(file=str(path)).read().train == [
+        SentencePair("I run.", "Je cours.", ((0, 0), (1, 1), (2, 2)), ((1, 1),))
+    ]
+    for links, said in (
+        ("0-0 50-60", "link 50-60 is outside the sentence pair of 3 and 3 words: count words and punctuation marks apart"),
+        ("3-0", "link 3-0 is outside"),
+        ("0-3", "link 0-3 is outside"),
+        ("0:0", "'0:0' is no link"),
+    ):  # fmt: skip
+        path.write_text(f"{good}test\tI run.\tJe cours.\t{links}\n")
+        with pytest.raises(InputError) as refused:
+            GrammarCorpus(file=str(path)).read()
+        assert str(refused.value).startswith(f"{path}, line 2: {said}")

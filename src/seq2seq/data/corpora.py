@@ -23,7 +23,9 @@ from seq2seq.data.text import (
     read_parallel,
     read_splits,
     require_held_out,
+    require_inside,
 )
+from seq2seq.data.words import split_words
 from seq2seq.errors import InputError
 
 _FOLDERS = Path(__file__).parent / "grammar", Path(__file__).parents[3] / "data" / "grammar"
@@ -189,15 +191,15 @@ class GrammarCorpus(TranslationDataModule):
     """The built-in English-French corpus of ``data/grammar/generate.py``, with gold alignments.
 
     Args:
-        file: Tab-separated columns: split, source, target, alignment in Pharaoh format; None: the file that
-            comes with the program.
+        file: Tab-separated columns: split, source, target, alignment in Pharaoh format, which links the words that
+            `split_words` returns (``bushes.`` are two); None: the file that comes with the program.
         train_pairs: Number of training pairs, from the start; None: all.
         **options: Arguments of `TranslationDataModule`.
     """
 
     def __init__(self, *, file: str | None = None, train_pairs: int | None = None, **options: Any) -> None:
         super().__init__(**options)
-        self.file, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", train_pairs
+        self.file, self.is_own, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", bool(file), train_pairs
         given = self.source_language, self.target_language
         named = [
             base_language(each) if each != "und" else base_language(own)
@@ -212,9 +214,19 @@ class GrammarCorpus(TranslationDataModule):
     def read(self) -> Splits:
         """Read the file."""
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
-        for name, source, target, links in read_splits(self.file, "split, source, target and links"):
-            if len(splits[name]) != self.max_examples:  # links take longest to read
-                splits[name].append(SentencePair(source, target, *parse_links(links)))
+        rows = read_splits(self.file, "split, source, target and links")
+        for number, (name, source, target, links) in enumerate(rows, start=1):
+            if len(splits[name]) == self.max_examples:  # links take longest to read
+                continue
+            where = f"{self.file}, line {number}"
+            try:
+                every, possible = parse_links(links)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            if self.is_own:
+                sizes = len(split_words(source)), len(split_words(target))
+                require_inside(where, every, sizes, "words and punctuation marks apart,")
+            splits[name].append(SentencePair(source, target, every, possible))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
 
 

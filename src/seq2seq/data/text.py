@@ -39,8 +39,8 @@ class SentencePair:
     Attributes:
         source: The source sentence.
         target: Its translation.
-        alignment: Links between the words that `split_words` returns, possible links included; None if
-            unknown.
+        alignment: Links between the words that `split_words` returns (``bushes.`` are two, each letter of Chinese and
+            Japanese is one), possible links included; None if unknown.
         possible: The links that are possible, not sure (Och and Ney 2003).
         languages: Language codes such as ``en-de``, if a corpus has several language pairs.
     """
@@ -521,6 +521,26 @@ def parse_links(line: str) -> tuple[Links, Links]:
     return tuple(sorted(every)), tuple(sorted(every - sure))
 
 
+def require_inside(where: str, links: Links, sizes: tuple[int, int], what: str) -> None:
+    """Check that links are inside a pair of sentences.
+
+    Args:
+        where: File and line, for the message.
+        links: The links.
+        sizes: Number of words of the source and of the target.
+        what: The words that are counted, for the message.
+
+    Raises:
+        InputError: A link is outside.
+    """
+    for i, j in links:
+        if i >= sizes[0] or j >= sizes[1]:
+            raise InputError(
+                f"{where}: link {i}-{j} is outside the sentence pair of {sizes[0]} and {counted(sizes[1], 'word')}: count {what} "
+                "from 0"
+            )
+
+
 def read_links(path: str | Path) -> list[tuple[Links, Links]]:
     """Read a file of alignments, see `parse_links`.
 
@@ -557,13 +577,9 @@ def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -
     for number, (pair, (every, possible), both) in enumerate(zip(pairs, lines, words, strict=False), start=1):
         sides = [_parts(each) for each in both]
         whole, sure = set(), set()
+        what = "words between white space, and letters of Chinese and Japanese,"
+        require_inside(f"{path}, line {number}", every, (len(sides[0]), len(sides[1])), what)
         for i, j in every:
-            if i >= len(sides[0]) or j >= len(sides[1]):
-                raise InputError(
-                    f"{path}, line {number}: link {i}-{j} is outside the sentence pair of {len(sides[0])} "
-                    f"and {counted(len(sides[1]), 'word')}: count words between white space, and letters of Chinese and "
-                    "Japanese, from 0"
-                )
             # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
             # "Büsche" the comma has no like: the link tells nothing sure of it.
             source, target = sides[0][i], sides[1][j]
