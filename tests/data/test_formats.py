@@ -11,7 +11,7 @@ import pytest
 
 from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.formats import kinds
-from seq2seq.data.formats.pairs import read_pairs
+from seq2seq.data.formats.pairs import holds_pairs, read_pairs
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.errors import InputError
 
@@ -224,6 +224,19 @@ def test_null_is_blank_and_long_lines_and_line_ends_in_cells_are_read(tmp_path):
         ('"Yes," he said.', '"Oui"'),
         ('"No."', '"Non."'),
     ]
+
+
+@pytest.mark.parametrize("kind", ["tabs", "header", "bars", "csv", "quoted tabs", "json lines"])
+@pytest.mark.parametrize("end", ["\n", "\r\n\n"])
+def test_a_blank_line_is_no_row(kind, end, tmp_path):
+    first, rest = ALL[kind].split("\n", 1)
+    assert read(tmp_path, f"{first}\n{end}{rest}{end}") == PAIRS
+    assert holds_pairs(str(tmp_path / "pairs.txt")) is (kind != "csv")  # a table by its name alone
+
+
+def test_a_row_of_blank_cells_is_a_pair_and_the_number_of_a_line_counts_blank_lines(tmp_path):
+    assert read(tmp_path, "a\tb\n \t\n\nc\td\n") == [("a", "b"), (" ", ""), ("c", "d")]
+    assert "line 4: no tab" in refusal(tmp_path, "a\tb\n\nc\td\ne\n")
 
 
 def test_null_of_other_programs_is_blank_and_a_line_for_excel_is_no_row(tmp_path):

@@ -17,11 +17,11 @@ QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def is_table(path: str) -> bool:
-    """Return whether a text file has columns: a tab or ``|||`` in every line, or a name that ends in .csv."""
+    """Return whether a text file has columns: a tab or ``|||`` in every line with text, or a name that ends in .csv."""
     lines = stream_lines(path)
     first = next(lines, "")
     mark = "\t" if "\t" in first else BARS
-    if mark in first and all(mark in line for line in lines):
+    if mark in first and all(mark in line or not line.strip() for line in lines):
         return True
     return re.search(r"(?i)\.csv(\.\w+)?$", Path(path).name) is not None
 
@@ -81,11 +81,12 @@ def is_comma_separated(path: str, lines: list[str]) -> bool:
 
 
 def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]], list[int]]:
-    """Return the cells of each row, and the number of its line."""
+    """Return the cells of each row, and the number of its line; a blank line is no row."""
     if "\t" in lines[0] or BARS in lines[0]:
         mark = "\t" if "\t" in lines[0] else BARS
-        rows = [line.split(mark) for line in lines]
-        for number, row in enumerate(rows, start=1):
+        numbers = [place for place, line in enumerate(lines, start=1) if mark in line or line.strip()]
+        rows = [lines[number - 1].split(mark) for number in numbers]
+        for number, row in zip(numbers, rows, strict=True):
             if len(row) < 2:
                 raise InputError(
                     f"{path}, line {number}: no tab: give source and target separated by a tab"
@@ -95,7 +96,7 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
         if mark == "\t" and has_quotes([cell for row in rows[:SAMPLE] for cell in row]):
             say_once(f"{path}: cells have the quotes of CSV, which are taken off")
             return quoted(path, lines, "\t")
-        return rows, list(range(1, len(rows) + 1))
+        return rows, numbers
     for mark in ",;":
         if mark not in lines[0]:
             continue
