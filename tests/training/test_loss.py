@@ -61,16 +61,24 @@ class Cosine(nn.Linear):
         )
 
 
+LAYERS = {
+    "own forward": lambda: nn.Sequential(Cosine(4, 9), nn.Tanh()),
+    "hook": lambda: nn.utils.spectral_norm(nn.Linear(4, 9)).eval(),
+    "parametrized": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 9)),
+}
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_an_output_layer_with_a_forward_of_its_own_is_called(example, smoothing):
+@pytest.mark.parametrize("kind", LAYERS)
+def test_an_output_layer_of_one_s_own_is_what_is_trained(kind, example, smoothing):
     features, _, targets, is_token = example
-    output = nn.Sequential(Cosine(4, 9), nn.Tanh()).double()
+    output = LAYERS[kind]().double()
     sums = token_cross_entropy(features, output, targets, is_token, label_smoothing=smoothing)
     logits, kept = output(features[is_token]), targets[is_token]
     expected = cross_entropy(logits, kept, reduction="sum", label_smoothing=smoothing)
     torch.testing.assert_close(sums.objective, expected)
     torch.testing.assert_close(sums.nll, cross_entropy(logits, kept, reduction="sum"))
-    inputs = [features, output[0].weight]
+    inputs = [features, *(each for name, each in output.named_parameters() if name != "0.bias")]
     for one, other in zip(
         torch.autograd.grad(sums.objective, inputs), torch.autograd.grad(expected, inputs), strict=True
     ):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hydra_plugins.hydra_subprocess_launcher import print_table
+from hydra_plugins.hydra_subprocess_launcher import print_table, write_results
 from packages.programs import fork, rows
 
 APP = """
@@ -115,6 +115,14 @@ def test_the_table_has_the_columns_of_all_rows(capsys):
     print_table([{"trial": 0, "result": None}, {"trial": 1, "x": 7, "result": 3}])
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["trial", "result", "x"], ["0"], ["1", "3", "7"]]  # fmt: skip
+
+
+def test_rows_that_are_of_no_sweep_stay_in_the_table(tmp_path):
+    (tmp_path / "results.csv").write_text("note,result\nmine,1\nyours,2\n")
+    for _ in range(2):
+        write_results(tmp_path, [{"folder": "a", "result": 3}])
+    rows = (tmp_path / "results.csv").read_text().splitlines()
+    assert rows == ["note,result,folder", "mine,1,", "yours,2,", ",3,a"]
 
 
 def test_jobs_are_given_what_the_command_line_says(app):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from seq2seq.training.chunked_cross_entropy import ChunkedCrossEntropy
 
@@ -69,7 +70,7 @@ def token_cross_entropy(
         rdrop_alpha: alpha; 0: no R-Drop.
     """
     features, targets = features[is_token], targets[is_token]
-    if rdrop_alpha or type(output).forward is not nn.Linear.forward:
+    if rdrop_alpha or not _is_linear(output):
         logits = output(features)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         log_probs = logits.log_softmax(dim=-1)
@@ -87,3 +88,10 @@ def token_cross_entropy(
             features, output.weight, bias, targets, label_smoothing
         )
     return LossSums(nll, objective, num_correct, is_token.sum())
+
+
+def _is_linear(output: nn.Module) -> bool:
+    """Return whether a layer computes W f + b with the weight that it shows: no hook makes the weight when it is called."""
+    if type(output).forward is not nn.Linear.forward:
+        return False
+    return isinstance(output.weight, nn.Parameter) or is_parametrized(output, "weight")

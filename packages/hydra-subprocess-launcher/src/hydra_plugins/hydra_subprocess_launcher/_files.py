@@ -52,8 +52,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Put rows into results.csv, each in place of the one that has the same values in the columns of `KEYS`."""
-    path, kept = sweep / "results.csv", {}
+    """Put rows into results.csv, each in place of the one with the same values in the columns of `KEYS`; others stay."""
+    path, kept = sweep / "results.csv", dict[Any, Mapping[str, Any]]()
     if not rows:
         return
 
@@ -62,7 +62,8 @@ def write_results(sweep: Path, rows: Sequence[dict[str, Any]]) -> None:
 
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as file:
-            kept = {whose(row): row for row in csv.DictReader(file)}
+            rows_of_file = enumerate(csv.DictReader(file))
+            kept = {whose(row) if any(whose(row)) else place: row for place, row in rows_of_file}
     kept |= {whose(row): row for row in rows}
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*kept.values())), restval="")
