@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from seq2seq.api import Run
+from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.casing import Casing
 from seq2seq.data.text import SentencePair
@@ -14,6 +15,7 @@ from seq2seq.decoding import translation as translations_module
 from seq2seq.decoding import translator as translator_module
 from seq2seq.decoding.forced import force_pairs, force_translate
 from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
+from seq2seq.decoding.stepper import Stepper
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
@@ -398,3 +400,17 @@ def test_an_export_replaces_a_model_whole(tmp_path, folder):
     exported_model(tmp_path)
     load_model_folder(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@torch.no_grad()
+def test_an_output_layer_whose_weight_a_hook_makes_is_called_in_the_search():
+    model = model_of()
+    model.decoder.output = torch.nn.utils.spectral_norm(model.decoder.output).eval()
+    model.decoder.output.weight_orig += 0.1  # its weight is what it was until the layer is called
+    source = SourceBatch(torch.tensor([[4, 5, 0]]), torch.tensor([3]))
+    stepper = Stepper(model, source)
+    stepper.step(torch.tensor([[2]]))
+    ((_, found),) = stepper.log_probabilities(torch.tensor([0]))
+    found = found.clone()
+    features, _ = model.decoder(torch.tensor([[2]]), model.encode(source))
+    torch.testing.assert_close(found, model.decoder.output(features[0]).log_softmax(-1))

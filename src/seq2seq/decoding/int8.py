@@ -104,6 +104,6 @@ def quantized(model: Seq2Seq) -> Seq2Seq:
     model = deepcopy(model)
     for module in list(model.decoder.modules()):
         for name, layer in list(module.named_children()):
-            if type(layer) is nn.Linear:
+            if type(layer) is nn.Linear and isinstance(layer.weight, nn.Parameter):
                 setattr(module, name, Int8Linear(layer))
     return model

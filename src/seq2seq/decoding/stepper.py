@@ -110,7 +110,7 @@ class Stepper:
         self._outputs: list[torch.nn.Module | tuple[Tensor, Tensor, Tensor, Tensor]] = []
         mixed = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
         for output in (model.decoder.output for model in self._members):
-            if type(output) is not torch.nn.Linear:
+            if type(output) is not torch.nn.Linear or not isinstance(output.weight, torch.nn.Parameter):
                 self._outputs.append(output)
                 continue
             weight = output.weight.detach().to(mixed or output.weight.dtype)
