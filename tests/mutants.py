@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -25,16 +27,30 @@ WORKERS = 2
 LONGEST = 900
 """Seconds of a run of tests, after which it counts as failed."""
 
+RESUMES = [
+    "tests/training/test_kept.py",
+    "tests/training/test_continuations.py",
+    "tests/reliability",
+    "tests/training",
+]
 AREAS = {
+    "training/callbacks.py": RESUMES,
+    "training/checkpoint.py": RESUMES,
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
     "models": ["tests/models", "tests/oracles/test_models.py", "tests/golden"],
     "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
     "training": ["tests/training"],
     "data": ["tests/data"],
     "evaluation": ["tests/evaluation"],
-    "run": ["tests/training/test_kept.py", "tests/reliability", "tests/program"],
+    "run": [
+        "tests/training/test_kept.py",
+        "tests/program/test_refusals.py",
+        "tests/program/test_habits.py",
+        "tests/reliability",
+        "tests/program",
+    ],
 }
-"""Folder of src/seq2seq -> the tests that guard it most closely."""
+"""File or folder of src/seq2seq -> the tests that guard it most closely."""
 QUICK = [
     f"tests/{each}"
     for each in (
@@ -264,6 +280,11 @@ MUTANTS = {
 """File in src/seq2seq -> texts in it and what is put in their places."""
 
 
+def area_of(name: str) -> list[str]:
+    """Return the tests that guard a file most closely."""
+    return AREAS.get(name) or AREAS[name.split("/", maxsplit=1)[0]]
+
+
 def copy_of_clone(folder: Path) -> Path:
     """Copy what git knows and does not ignore."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -276,12 +297,16 @@ def copy_of_clone(folder: Path) -> Path:
 
 
 def tests_pass(folder: Path, tests: list[str]) -> bool:
-    """Run fast tests in a copy up to the first failure, in a fork of this process; a long time is a failure."""
+    """Run fast tests in a copy up to the first failure, in a fork of this process; a long time is a failure.
+
+    The programs that the tests have left behind end with them.
+    """
     sys.stdout.flush()
     pid = os.fork()
     if not pid:
         code = 99
         try:
+            os.setpgid(0, 0)
             os.chdir(folder)
             output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(output, 1)
@@ -297,7 +322,11 @@ def tests_pass(folder: Path, tests: list[str]) -> bool:
             traceback.print_exc()
         finally:
             os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
     if code not in (0, 1, -signal.SIGALRM):
         raise RuntimeError(f"pytest did not run: {(folder / '.output').read_text()[-3000:]}")
     return code == 0
@@ -308,11 +337,36 @@ def is_found(folder: Path, name: str, old: str, new: str) -> bool:
     path = folder / "src/seq2seq" / name
     whole = path.read_text()
     path.write_text(whole.replace(old, new))
-    area = AREAS[name.split("/", maxsplit=1)[0]]
-    found = not all(tests_pass(folder, tests) for tests in (area, QUICK, ["tests"]))
+    found = not all(tests_pass(folder, tests) for tests in (area_of(name), QUICK, ["tests"]))
     path.write_text(whole)
     print(f"{'found    ' if found else 'NOT FOUND'} {name}: {old!r} -> {new!r}", flush=True)
     return found
+
+
+def passes_without(folder: Path, tests: str) -> bool:
+    """Run tests without any mutant and print the output if they fail."""
+    if passes := tests_pass(folder, [tests]):
+        return passes
+    print((folder / ".output").read_text()[-3000:], file=sys.stderr, flush=True)
+    return False
+
+
+def number_true(work: Callable[..., bool], folders: list[Path], chosen: Sequence[tuple[str, ...]]) -> int:
+    """Return for how many of the chosen the work is true; each copy has a process that does its share."""
+    workers = []
+    for number, folder in enumerate(folders):
+        pid = os.fork()
+        if not pid:
+            try:
+                os._exit(sum(work(folder, *each) for each in chosen[number :: len(folders)]))
+            except BaseException:
+                traceback.print_exc()
+                os._exit(255)
+        workers.append(pid)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers]
+    if not all(0 <= code < 255 for code in codes):
+        raise RuntimeError("a process of the tests ended before its work was done")
+    return sum(codes)
 
 
 def main() -> None:
@@ -339,25 +393,15 @@ def main() -> None:
         import_module(library)  # for all forks; nothing of this program
     with tempfile.TemporaryDirectory(prefix="mutants") as temporary:
         folders = [copy_of_clone(Path(temporary) / str(number)) for number in range(WORKERS)]
-        first = {*QUICK, *(test for name, *_ in chosen for test in AREAS[name.split("/")[0]])}
-        if not tests_pass(folders[0], sorted(first)):
-            print((folders[0] / ".output").read_text()[-3000:], file=sys.stderr)
+        areas = (area_of(name) for name, *_ in chosen)
+        first = [(tests,) for tests in dict.fromkeys([*QUICK, *(test for area in areas for test in area)])]
+        if number_true(passes_without, folders, first) < len(first):
             print("error: these tests fail without any mutant", file=sys.stderr)
             sys.exit(2)
-        workers = []
-        for number, folder in enumerate(folders):
-            pid = os.fork()
-            if not pid:
-                try:
-                    os._exit(sum(not is_found(folder, *mutant) for mutant in chosen[number::WORKERS]))
-                except BaseException:
-                    traceback.print_exc()
-                    os._exit(len(MUTANTS) * 10)
-            workers.append(pid)
-        missed = sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in workers)
+        found = number_true(is_found, folders, chosen)
     seconds = time.monotonic() - started
-    print(f"{len(chosen) - missed} of {len(chosen)} mutants found in {seconds:.0f} s")
-    sys.exit(missed > ALLOWED)
+    print(f"{found} of {len(chosen)} mutants found in {seconds:.0f} s")
+    sys.exit(len(chosen) - found > ALLOWED)
 
 
 if __name__ == "__main__":
