@@ -455,6 +455,11 @@ def test_plain_text_may_begin_like_another_format(line, tmp_path):
     assert read_lines(tmp_path / "a.en") == [line, "Second."]
 
 
+def test_segments_of_wmt_whose_numbers_begin_again_are_all_read(tmp_path):
+    again = WMT.replace('<seg id="2">', '<seg id="0">')
+    assert read(tmp_path, again) == PAIRS
+
+
 def test_wmt_sgml_is_read_as_lines_and_a_file_of_pairs_as_a_split(tmp_path):
     for name, lines in (("a.en", SOURCES), ("a.fr", TARGETS)):
         segments = "\n".join(

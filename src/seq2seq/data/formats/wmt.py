@@ -2,8 +2,9 @@
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.markup import children, elements, language_of, text_of
@@ -19,17 +20,26 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     """
     documents = []
     for document in elements(path, "doc"):
-        texts: dict[str, dict[str, str]] = {}
+        texts: dict[str, dict[tuple[str, int], str]] = {}
         for text in [*children(document, "src"), *children(document, "ref")]:
-            numbered = enumerate(text.iter("{*}seg"), start=1)
-            segments = {each.get("id", str(place)): text_of(each) for place, each in numbered}
-            texts.setdefault(language_of(text), segments)
+            texts.setdefault(language_of(text), numbered(text))
         documents.append(texts)
     return [
         SentencePair(text, target.get(number, ""))
         for source, target in columns.both_of(path, documents)
         for number, text in source.items()
     ]
+
+
+def numbered(text: Any) -> dict[tuple[str, int], str]:
+    """Return the segments by their number and by how many of the same number are before, as some files begin again."""
+    found: dict[tuple[str, int], str] = {}
+    seen: Counter[str] = Counter()
+    for place, segment in enumerate(text.iter("{*}seg"), start=1):
+        number = segment.get("id", str(place))
+        found[number, seen[number]] = text_of(segment)
+        seen[number] += 1
+    return found
 
 
 def segments(file: IO[bytes], name: str) -> Iterator[bytes]:
