@@ -457,6 +457,9 @@ def test_one_sentence_has_no_control_that_does_nothing(open_page, tmp_path):
     expect(page.locator("figure svg")).to_be_visible()
     for label in ("run", "sentence"):
         expect(page.get_by_label(label, exact=True)).to_be_hidden()
+    page.get_by_label("keys", exact=True).click()
+    expect(page.locator(".keys tr:visible th")).to_have_text(["← → ↑ ↓", "v", "s", "Esc"])
+    page.keyboard.press("Escape")
     for name in ("gold", "compare", "replay"):
         expect(page.get_by_role("button", name=name)).to_be_hidden()
 

@@ -525,19 +525,20 @@ function download(name, content, type) {
 
 // ---- Keys
 
+// What keys do, and the control without which they do nothing.
 const KEYS = [
-  ["← →", "step back and forth; inside a chart, move"],
-  ["↑ ↓", "inside a chart, move"],
-  [", .", "step back and forth, everywhere"],
-  ["space", "replay training"],
-  ["n p", "next, previous sentence"],
-  ["k", "next kind"],
+  ["← → ↑ ↓", "inside a chart, move"],
+  ["← →", "elsewhere, step back and forth", ({ time }) => time],
+  [", .", "step back and forth, everywhere", ({ time }) => time],
+  ["space", "replay training", ({ time }) => time],
+  ["n p", "next, previous sentence", ({ sentence }) => sentence.node],
+  ["k", "next kind", ({ kind }) => kind.node],
   ["v", "matrix or ribbons"],
-  ["e", "weight or effect"],
-  ["s", "next scale of the colors"],
-  ["g", "gold alignment"],
-  ["h", "next head of several"],
-  ["c", "compare"],
+  ["e", "weight or effect", ({ matter }) => matter.node],
+  ["s", "next scale of the colors", ({ scale }) => scale.node],
+  ["g", "gold alignment", ({ gold }) => gold.node],
+  ["h", "next head of several", ({ grid }) => grid.node],
+  ["c", "compare", ({ compare }) => compare.node],
   ["Esc", "release the token, close a menu"],
 ];
 
@@ -594,10 +595,10 @@ function shortcuts(viewer, { key, target }) {
 }
 
 function keyHelp() {
-  const rows = KEYS.map(([key, meaning]) => make("tr", {}, make("th", {}, make("kbd", {}, key)), make("td", {}, meaning)));
-  const node = make("details", { class: "menu keys" }, make("summary", { title: "Keys", "aria-label": "keys" }, "?"), make("table", {}, ...rows));
+  const rows = KEYS.map(([key, meaning, control]) => ({ node: make("tr", {}, make("th", {}, make("kbd", {}, key)), make("td", {}, meaning)), control }));
+  const node = make("details", { class: "menu keys" }, make("summary", { title: "Keys", "aria-label": "keys" }, "?"), make("table", {}, ...rows.map((row) => row.node)));
   document.addEventListener("pointerdown", ({ target }) => node.contains(target) || node.removeAttribute("open"));
-  return node;
+  return { node, set: (viewer) => rows.forEach((row) => (row.node.hidden = Boolean(row.control?.(viewer).hidden))) };
 }
 
 // ---- The viewer
@@ -653,7 +654,8 @@ class Viewer {
     this.voice = make("p", { class: "voice", "aria-live": "polite" });
     this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map, show: "weight" }));
     this.body = make("main", {}, this.grid.node, this.stage, this.facts);
-    const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.matter.node, this.look.node, this.scale.node, this.gold.node, this.compare.node, this.files.node, keyHelp());
+    this.keys = keyHelp();
+    const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.matter.node, this.look.node, this.scale.node, this.gold.node, this.compare.node, this.files.node, this.keys.node);
     this.time = make("div", { class: "time" }, this.play, this.steps.node);
     this.tools = make("div", { class: "tools" }, bar, this.time, this.beside);
     this.node = make("div", { class: "attention" }, this.tools, this.message, this.body, this.voice);
@@ -796,6 +798,7 @@ class Viewer {
     const { clientWidth } = this.root;
     this.paintFigures();
     if (this.root.clientWidth < clientWidth) this.paintFigures(); // a scroll bar has come
+    this.keys.set(this);
   }
 
   paintFigures() {
