@@ -264,11 +264,21 @@ def test_a_token_that_attends_to_no_word_is_linked_to_none():
         ({"beam_size": 2, "sampling": {}}, "not a beam of 2"),
         ({"beam_size": 1, "length_penalty": "mean"}, "no length penalty 'mean'"),
         ({"beam_size": 1, "sampling": {"temperature": 0.0}}, "temperature"),
+        ({"max_ratio": "1"}, "max ratio '1'"),
+        ({"min_ratio": [0.5]}, "min ratio"),
+        ({"prune": "3"}, "beam threshold '3'"),
+        ({"length_penalty": "gnmt", "length_penalty_alpha": "0.6"}, "length penalty alpha '0.6'"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         search_from_options(**options)
+
+
+@pytest.mark.parametrize("max_tokens", [0, -1, 1.5, "9", True])
+def test_a_size_of_batches_that_is_none_is_refused(folder, max_tokens):
+    with pytest.raises(InputError, match="max tokens"):
+        Translator.load(folder, max_tokens=max_tokens)
 
 
 def test_a_device_that_is_not_there_is_refused(folder):

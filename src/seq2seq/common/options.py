@@ -4,6 +4,7 @@ What reads the text refuses wrong values, before PyTorch is loaded.
 """
 
 import os
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -72,6 +73,28 @@ def step(text: str) -> int:
     if not (text.isdecimal() and int(text) < 2**63):
         raise ValueError(f"{text}: a whole number from 0 to {2**63 - 1} is needed")
     return int(text)
+
+
+def require_numbers(**values: object) -> None:
+    """Refuse values that are no numbers, such as text; None is left out.
+
+    Raises:
+        InputError: A value is none.
+    """
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+            raise InputError(f"{name.replace('_', ' ')} {value!r}: give a number")
+
+
+def require_counts(**values: object) -> None:
+    """Refuse values that are no whole numbers above 0; None is left out.
+
+    Raises:
+        InputError: A value is none.
+    """
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+            raise InputError(f"{name.replace('_', ' ')} {value!r}: give a whole number above 0")
 
 
 Model = Annotated[str | Path, "MODEL", model]

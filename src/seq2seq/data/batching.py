@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2seq.common.options import require_counts
 from seq2seq.data.batch import Batch, EncodedSplit
 
 Lengths = NDArray[np.integer]
@@ -23,10 +24,16 @@ class BatchSize:
         sentences: Maximum number of sentences; None for no limit.
         tokens: Maximum padded size, sentences x (longest source + longest target), special tokens included;
             None for no limit. A single pair above the limit is a batch by itself.
+
+    Raises:
+        InputError: A value is no whole number above 0.
     """
 
     sentences: int | None
     tokens: int | None
+
+    def __post_init__(self) -> None:
+        require_counts(batch_size=self.sentences, max_tokens=self.tokens)
 
 
 def shuffled_order(

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.common.options import MAX_BEAM, PENALTIES
+from seq2seq.common.options import MAX_BEAM, PENALTIES, require_counts, require_numbers
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import decode_stepwise, greedy_search
@@ -50,6 +50,7 @@ class LengthPenalty:
     def __post_init__(self) -> None:
         if self.name not in PENALTIES:
             raise InputError(f"no length penalty {self.name!r}: choose {', '.join(PENALTIES)}")
+        require_numbers(length_penalty_alpha=self.alpha)
         if not self.alpha >= 0:
             raise InputError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
 
@@ -155,12 +156,14 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        require_numbers(temperature=self.temperature)
+        require_counts(top_k=self.top_k)
+        if not isinstance(self.seed, Integral):
+            raise InputError(f"seed {self.seed!r}: give a whole number")
         if not 1e-6 <= self.temperature <= 1e6:  # quotients of logits stay finite numbers
             raise InputError(
                 f"the temperature is from 1e-6, which is greedy search, to 1e6, not {self.temperature}"
             )
-        if self.top_k is not None and self.top_k < 1:
-            raise InputError(f"top-k is at least 1, not {self.top_k}")
         if self.seed < 0:
             raise InputError(f"a seed is at least 0, not {self.seed}")
 
@@ -436,6 +439,7 @@ class Search:
     prune: float | None = None
 
     def __post_init__(self) -> None:
+        require_numbers(min_ratio=self.min_ratio, max_ratio=self.max_ratio, beam_threshold=self.prune)
         self.limits(LengthLimits(max_ratio=1e6))
         for name, size in (("beam size", self.beam_size), ("number of translations", self.num_best)):
             if not isinstance(size, Integral) or isinstance(size, bool):

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2seq.common.options import require_numbers
 from seq2seq.errors import InputError
 
 MAX_TOKENS = 1000
@@ -36,6 +37,7 @@ class LengthLimits:
     max_extra: int = 10
 
     def __post_init__(self) -> None:
+        require_numbers(min_ratio=self.min_ratio, max_ratio=self.max_ratio, max_extra=self.max_extra)
         for value in (self.min_ratio, self.max_ratio, self.max_extra):
             if not 0 <= value <= 1e6:
                 raise InputError(f"a bound of a length is 0 to a million, not {value!r}")
