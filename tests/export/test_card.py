@@ -1,10 +1,11 @@
 """The model card."""
 
 import shlex
+import subprocess
 
 import pytest
 
-from seq2seq.export.card import without_paths
+from seq2seq.export.card import quoted, without_paths
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,11 @@ from seq2seq.export.card import without_paths
 def test_a_command_tells_no_path_of_a_machine(given, shown):
     assert without_paths(given) == shown
     assert shlex.split(shlex.quote(shown)) == [shown]
+
+
+@pytest.mark.parametrize(
+    "text", ["He's here.", 'Say "no".', "It costs $HOME.", "`date`", "a\\nb", "Stop!", "«Là», dit-il"]
+)
+def test_the_example_of_a_card_is_a_word_of_the_shell(text):
+    written = subprocess.run(["bash", "-c", f"printf %s {quoted(text)}"], capture_output=True, check=True)
+    assert written.stdout.decode() == text

@@ -49,7 +49,7 @@ CARD = """\
 {source} → {target}: {encoder} and {decoder} with {attention}, {parameters:,} parameters, stored as {precision} ({size:.1f} MB).
 
 ```sh
-echo "{example}" | seq2seq translate {name}{trust}
+echo {example} | seq2seq translate {named}{trust}
 ```
 
 ## Data and license
@@ -227,6 +227,7 @@ def model_card(
     )
     text = CARD.format(
         name=folder.name,
+        named=shlex.quote(folder.name),
         trust=" --trust-custom-code" if own_classes(folder) else "",
         source=languages[0],
         target=languages[1],
@@ -235,7 +236,7 @@ def model_card(
         parameters=metrics["parameters"],
         precision={"fp32": "float32", "bf16": "bfloat16"}.get(precision, precision),
         size=(folder / "model.safetensors").stat().st_size / 1e6,
-        example=examples[0].replace('"', '\\"'),
+        example=quoted(examples[0]),
         data=data,
         terms=terms,
         num_sentences=last["num_sentences"],
@@ -246,6 +247,11 @@ def model_card(
         made=" ".join(filter(None, made)),
     )
     return f"---\n{yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)}---\n\n{text}"
+
+
+def quoted(text: str) -> str:
+    """Return a sentence as a word of a shell: in double quotes where nothing in it has a meaning in them."""
+    return shlex.quote(text) if set(text) & set('"$`!\\') else f'"{text}"'
 
 
 def examples(model: Path) -> list[str]:
