@@ -93,7 +93,7 @@ def test_the_tab_stands_alone():
     ("package", "needed"),
     [
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
-        ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy"}),
+        ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),
     ],
 )
 def test_launcher_and_sweeper_need_what_they_say(package, needed):

@@ -1,17 +1,22 @@
 """Searches over settings with several seeds, and with runs that are ended early, of an application that is not ours."""
 
 import csv
+import random
 import runpy
 import signal
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 
 import optuna
 import pytest
+from omegaconf import OmegaConf
+from optuna.trial import TrialState
 from scipy.stats import ttest_ind
 
 from hydra_plugins.hydra_optuna_racing_sweeper import clearly_worse, next_settings, verdict
+from hydra_plugins.hydra_optuna_racing_sweeper.optuna_racing_sweeper import Run, Search
 from packages.programs import study_of
 
 APP = """
@@ -191,3 +196,52 @@ def test_a_grid_that_is_smaller_than_the_number_of_trials_is_run_once(app, seeds
     assert len(set(begun(app))) == len(begun(app))
     assert len(rows(app.folder / "out" / "results.csv")) == 4
     assert "x=8" in next(line for line in done.text.splitlines() if line.startswith("best "))
+
+
+PRUNERS = {
+    "halving": {"_target_": "optuna.pruners.SuccessiveHalvingPruner", "min_resource": 1},
+    "hyperband": {"_target_": "optuna.pruners.HyperbandPruner", "min_resource": 1, "max_resource": 16},
+    "median": {"_target_": "optuna.pruners.MedianPruner"},
+}
+
+
+def ends_of(pruner, curves, *, in_one_command):
+    """The steps at which runs that report these curves, one run after the other, are ended; None: not."""
+    study, ends = optuna.create_study(study_name="a", direction="maximize"), []
+    space = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    settings = SimpleNamespace(pruner=OmegaConf.create(pruner), study_name=None, n_jobs=1)
+    search = Search(study, space, [None], settings)
+    for number, curve in enumerate(curves):
+        search = search if in_one_command else Search(study, space, [None], settings)
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=TrialState.RUNNING, params={"x": number / 100}, distributions=space
+            )
+        )
+        run = Run(number, number)
+        search.write(run)
+        judge, reports = search.judges([run]), [*enumerate(curve, start=1)]
+        ends.append(next((step for step, _ in reports if judge(0, reports[:step])), None))
+        run.status, run.values = ("complete", [curve[-1]]) if ends[-1] is None else ("pruned", None)
+        search.write(run)
+        search.settle()
+    return ends
+
+
+@pytest.mark.parametrize("name", PRUNERS)
+def test_a_pruner_decides_the_same_in_one_command_as_after_interruptions(name):
+    draw = random.Random(5)
+    for _ in range(6):
+        best = [draw.random() for _ in range(20)]
+        curves = [[draw.random() / 10 + each * (1 - 0.5**step) for step in range(1, 17)] for each in best]
+        at_once = ends_of(PRUNERS[name], curves, in_one_command=True)
+        assert any(at_once)
+        assert at_once == ends_of(PRUNERS[name], curves, in_one_command=False)
+
+
+def test_a_folder_of_any_name_has_a_study_of_its_own(app):
+    for name in ("q?b", "q?c", "q%41"):
+        app("-m", "hydra/sweeper=optuna", f"hydra.sweep.dir='out {name}'", "hydra.sweeper.n_trials=2",
+            "x=interval(0,1)", check=0)  # fmt: skip
+        assert (app.folder / f"out {name}" / "optuna.db").is_file()
+    assert len(begun(app)) == 6

@@ -149,7 +149,7 @@ class OptunaRacingSweeper(Sweeper):
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         with locked(folder / ".trials" / "study.lock"):
-            storage = settings.storage or f"sqlite:///{folder}/optuna.db"
+            storage = settings.storage or sqlite(folder / "optuna.db")
             study = opened(settings.study_name or self.config.hydra.job.name, storage, directions)
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
@@ -304,9 +304,6 @@ class Search:
         self.study, self.space, self.seeds, self.settings = study, space, list(seeds), settings
         self.sign = -1 if study.directions[0] == optuna.study.StudyDirection.MINIMIZE else 1
         self.exhausted = False
-        self.judged: set[int] = set()
-        if len(study.directions) == 1:  # the first runs of the settings are the trials of a study in memory
-            self.firsts = optuna.create_study(direction=study.directions[0], pruner=made(settings.pruner))
 
     def runs(self) -> list[Run]:
         """Return all runs, by number."""
@@ -514,16 +511,20 @@ class Search:
         if len(self.study.directions) > 1:
             return None
         firsts = {runs[0].number for runs in self.of_trials().values() if runs}
+        study = optuna.create_study(  # of the first runs, in memory; Hyperband draws by the name
+            study_name=self.study.study_name,
+            direction=self.study.directions[0],
+            pruner=made(self.settings.pruner),
+        )
         for run in self.runs():
-            if run.status != "running" and run.number in firsts - self.judged:
-                trial = self.firsts.ask()
+            if run.status != "running" and run.number in firsts:
+                trial = study.ask()
                 for step, value in run.reports:
                     trial.report(value, step)
                     trial.should_prune()  # successive halving notes that it was asked
                 state = {"pruned": "PRUNED", "failed": "FAIL", "complete": "COMPLETE"}[run.status]
-                self.firsts.tell(trial, run.values, state=optuna.trial.TrialState[state])
-                self.judged.add(run.number)
-        trials = {run.number: self.firsts.ask() for run in batch if run.number in firsts}
+                study.tell(trial, run.values, state=optuna.trial.TrialState[state])
+        trials = {run.number: study.ask() for run in batch if run.number in firsts}
         lock, ended = Lock(), set()
         for run in batch:
             run.reports = []
@@ -685,16 +686,25 @@ def words_of(error: BaseException) -> str:
     return " ".join(str(error).split("\n")[0].split()).rstrip(".") or type(error).__name__
 
 
+def sqlite(path: Path) -> str:
+    """Return the address of a SQLite database."""
+    from sqlalchemy.engine import URL
+
+    return URL.create("sqlite", database=str(path)).render_as_string()
+
+
 def make_tables(address: str) -> None:
     """Make the tables of a SQLite database whose file is not there, all at once.
 
     Optuna makes them one by one. After a kill in the midst an index is missing, by which a study is made only once.
     """
     from optuna.storages import RDBStorage
+    from sqlalchemy.engine import make_url
 
-    path = Path(address.removeprefix("sqlite:///").partition("?")[0])
+    url = make_url(address)
+    path = Path(url.database or ":memory:")
     if (
-        not address.startswith("sqlite:///")
+        url.get_backend_name() != "sqlite"
         or path.exists()
         or not path.parent.is_dir()
         or ":" in path.name  # :memory:, file:…
@@ -702,7 +712,7 @@ def make_tables(address: str) -> None:
         return
     with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         whole = Path(folder) / path.name
-        storage = RDBStorage(f"sqlite:///{whole}")
+        storage = RDBStorage(sqlite(whole))
         storage.remove_session()
         storage.engine.dispose()
         with suppress(OSError):  # meanwhile another command has made it, or the file system has no links
