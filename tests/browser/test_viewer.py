@@ -450,6 +450,19 @@ def test_the_help_closes_by_escape_and_by_a_click_elsewhere(open_tab):
         expect(table).to_be_hidden()
 
 
+def test_effects_are_not_listed_beside_weights(open_page, tmp_path):
+    words, weights = ["a", "b", "c"], np.eye(3) * 0.7 + 0.1
+    add_attention(str(tmp_path), "x/0", np.full((3, 3), 1 / 3), words, words, 0)
+    add_attention(str(tmp_path), "x/0", weights, words, words, 100, effect=np.eye(3) * 4 + 1)
+    path = tmp_path / "page.html"
+    path.write_text(export_html(str(tmp_path)), "utf-8")
+    page = open_page(f"{path.as_uri()}#show=effect&compare=on&at=0,")
+    expect(page.locator("figure svg").first).to_be_visible()
+    listed = page.locator(".weights").inner_text()
+    assert "5.0000" in listed
+    assert "0.3333" not in listed
+
+
 def test_one_sentence_has_no_control_that_does_nothing(open_page, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(show(np.eye(2), ["a", "b"], ["c", "d"]).page, "utf-8")
@@ -460,6 +473,8 @@ def test_one_sentence_has_no_control_that_does_nothing(open_page, tmp_path):
     page.get_by_label("keys", exact=True).click()
     expect(page.locator(".keys tr:visible th")).to_have_text(["← → ↑ ↓", "v", "s", "Esc"])
     page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    assert "effect" not in page.url
     for name in ("gold", "compare", "replay"):
         expect(page.get_by_role("button", name=name)).to_be_hidden()
 

@@ -652,6 +652,32 @@ def test_rows_that_belong_to_several_sentences_or_places_are_named(model, call, 
     assert not found.layers
 
 
+class FourWordsAttention(nn.Module):
+    """Has a softmax over (B, heads, T, T)."""
+
+    def forward(self, x):
+        heads = x.unflatten(2, (2, -1)).transpose(1, 2)
+        return torch.softmax(heads @ heads.transpose(2, 3), dim=-1) @ heads
+
+
+class Windows(nn.Module):
+    """Attends within windows of four places, each a part of the batch, as a Swin transformer does."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = FourWordsAttention()
+
+    def forward(self, x):
+        return self.attention(x.reshape(-1, 4, D))
+
+
+def test_windows_are_said_not_to_be_sentences():
+    for images, said in ((2, "8 matrices for a batch of 2"), (1, "4 matrices for a batch of 1")):
+        model = Windows()
+        with pytest.warns(UserWarning, match=said), capture(model):
+            model(torch.randn(images, 16, D))
+
+
 class HeadsFirstAttention(nn.Module):
     """Has a softmax over (heads * B, T, S), made of a dimension of its own, or of parts."""
 

@@ -394,6 +394,15 @@ class _Watcher(TorchFunctionMode):
         except ValueError as error:
             self.problems[f"{self._path()} is not captured: {error}"] = None
             return
+        if (
+            num_dimensions == 4
+            and not is_named
+            and (batch := _batch_of_parts(len(weights), outwards[-1].arguments))
+        ):
+            self.problems[
+                f"{self._path()} has {len(weights)} matrices for a batch of {batch}: they are of parts of it, such as windows, "
+                "and are numbered as sentences"
+            ] = None
         is_row = num_dimensions == 2 and weights.size(2) == 1
         is_cross = _attends_elsewhere(_of_attention(outwards), weights.shape)
         calls = self.calls.setdefault(
@@ -618,6 +627,16 @@ def _with_heads(
     if next(folds, None) == (len(weights) // found, found):  # the sentences of a head follow each other
         return weights.unflatten(0, (-1, found)).transpose(0, 1)
     return weights.unflatten(0, (found, -1))
+
+
+def _batch_of_parts(num_matrices: int, given: Mapping[str, Any]) -> int | None:
+    """Return the size of the batch that the model is given, if the matrices are of parts of its sentences or images."""
+    shapes = [each.shape for each in given.values() if isinstance(each, Tensor) and each.dim() > 1]
+    batches = {shape[0] for shape in shapes}
+    if len(batches) != 1 or any(num_matrices in shape for shape in shapes):
+        return None
+    (batch,) = batches
+    return batch if num_matrices > batch > 0 and num_matrices % batch == 0 else None
 
 
 def _refuse_sentences_in_a_loop(weights: Tensor, outwards: Sequence[_Running]) -> None:

@@ -573,6 +573,7 @@ function shortcuts(viewer, { key, target }) {
   const onButton = target.closest?.("button") && [" ", "Enter"].includes(key);
   const { place } = viewer.shown[0];
   const { selection, state } = viewer;
+  if (KEYS.some(([keys, , control]) => keys.split(" ").includes(key) && control?.(viewer).hidden)) return null;
   const next = (values, value, by = 1) => values[(values.indexOf(value) + by + values.length) % values.length];
   const acts = {
     ArrowLeft: () => viewer.goTo(place - 1),
@@ -660,14 +661,14 @@ class Viewer {
     this.tools = make("div", { class: "tools" }, bar, this.time, this.beside);
     this.node = make("div", { class: "attention" }, this.tools, this.message, this.body, this.voice);
     this.root.replaceChildren(this.node);
-    this.stage.addEventListener("pointerleave", () => this.pinned || this.point(null));
+    this.stage.addEventListener("pointerleave", () => this.pinned || !this.shown?.length || this.point(null));
     document.addEventListener("keydown", (event) => onKey(this, event));
     addEventListener("resize", () => this.shown && this.paint());
   }
 
   async begin() {
     this.takeSelection();
-    this.host.onTheme(() => this.index && this.paint());
+    this.host.onTheme(() => this.shown?.length && this.paint());
     this.host.onReload(() => this.load());
     this.host.onAddress(() => {
       this.state = initialState(this.host.read());
@@ -890,7 +891,7 @@ class Viewer {
       chart.point(this.focus);
       chart.tell(this.focus);
     }
-    const comparable = this.shown.filter((each) => sameTokens(each.frame, frame));
+    const comparable = this.shown.filter((each) => sameTokens(each.frame, frame) && each.frame.isEffect === frame.isEffect);
     this.facts.replaceChildren(sentencePart(this.shown), figuresPart(this.shown), weightsPart(comparable, this.focus, this.theme));
     this.facts.querySelector(".marked")?.scrollIntoView({ block: "nearest" });
     this.voice.textContent = this.pinned && this.focus ? spokenFocus(this.focus, frame) : "";
