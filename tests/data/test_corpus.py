@@ -5,6 +5,7 @@ import lzma
 import os
 import re
 import zipfile
+from functools import partial
 from threading import Thread
 from types import SimpleNamespace
 
@@ -24,6 +25,8 @@ from seq2seq.data.text import (
     read_parallel,
     with_alignments,
 )
+from seq2seq.data.tokenizers import WordTokenizer
+from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.errors import InputError
 
 
@@ -345,3 +348,18 @@ def test_a_task_that_has_no_more_pairs_says_so(monkeypatch):
     monkeypatch.setattr("seq2seq.data.tasks.PATIENCE", 2000)
     with pytest.raises(InputError, match=r"data\.validation_pairs=400,000"):
         task_pairs("dates", "validation", 400_000, 1, "en")
+
+
+@pytest.mark.parametrize("rules", ["moses", "word"])
+def test_both_directions_have_each_language_in_the_tokens_of_its_rules(rules):
+    pairs = [("The man's dog doesn't bark.", "L'homme n'a pas d'amis.")] * 3
+    data = PairsCorpus(train=pairs, validation=pairs[:1], joint_vocabulary=True, both_directions=True,
+                       tokenizer=partial(WordTokenizer, rules=rules, lowercase=True),
+                       source_language="en", target_language="fr")  # fmt: skip
+    train, (source, target) = data.prepared.train, data.tokenizers
+    assert len(train) == 6
+    for place, (first, second) in enumerate([(source, target)] * 3 + [(target, source)] * 3):
+        pair = train.pairs[place]
+        assert train.source[place].tolist() == first.encode(pair.source)
+        assert train.target[place].tolist() == second.encode(pair.target)
+        assert UNKNOWN_ID not in [*train.source[place], *train.target[place]]

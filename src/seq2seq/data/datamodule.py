@@ -279,8 +279,17 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
         """Return the encoded training pairs, in both directions if `both_directions` is set."""
-        turned = [pair.reversed() for pair in pairs] if self.both_directions else []
-        return self.encode([*pairs, *turned], self.max_length, truncate=self.truncate)
+        split = self.encode(pairs, self.max_length, truncate=self.truncate)
+        if not self.both_directions:
+            return split
+        sources, targets = [*map(list, split.source)], [*map(list, split.target)]
+        return EncodedSplit(  # each language in the tokens of its own rules
+            pairs=[*split.pairs, *(pair.reversed() for pair in split.pairs)],
+            source=Sentences.from_lists([*sources, *targets]),
+            target=Sentences.from_lists([*targets, *sources]),
+            num_blank=2 * split.num_blank,
+            num_long=2 * split.num_long,
+        )
 
     def encode(
         self,
