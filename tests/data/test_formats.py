@@ -321,6 +321,8 @@ DOUBTFUL = {
     "open quote": ('en,fr\n"a,b\n', "line 2"),
     "other languages": (TMX.replace("FR-fr", "de"), "data.target_language"),
     "damaged markup": (TMX[:-20], "damaged"),
+    "a unit outside of its file": ("<xliff version='1.2'><trans-unit><source>a</source></trans-unit></xliff>", "damaged"),
+    "a row with a further column": (rows(SOURCES, TARGETS) + "Yes,\tI know.\tOui, je sais.\n", "line 4"),
     "other xml": ('<?xml version="1.0"?><a/>', "XML"),
     "pdf": (b"%PDF-1.7\n%\xe2\xe3", "pdftotext"),
     "zstd": (b"\x28\xb5\x2f\xfd\x00", "zstd"),

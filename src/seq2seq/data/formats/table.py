@@ -36,9 +36,10 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     if re.fullmatch("sep=.", lines[0]):  # a line for Excel, no row
         del lines[0]
     rows, numbers = split(path, lines, columns)
-    width = None  # of every row
+    width = len(rows[0])  # of every row
+    first = "the first line"
     if columns.is_header(rows[0]):
-        width = len(rows[0])
+        first = "the header"
         header = [cell.strip() for cell in rows[0]]
         source, target = columns.choose(path, header)
         rows, numbers = rows[1:], numbers[1:]
@@ -66,9 +67,9 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
             raise InputError(
                 f"{path}, line {number}: {counted(len(row), 'column')}, {max(source, target) + 1} are needed"
             )
-        if width is not None and any(map(str.strip, row[width:])):
+        if any(map(str.strip, row[width:])):
             raise InputError(
-                f"{path}, line {number}: {counted(len(row), 'column')}, where the header has {width}: write text that holds the "
+                f"{path}, line {number}: {counted(len(row), 'column')}, where {first} has {width}: write text that holds the "
                 "mark between columns in quotes"
             )
         pairs.append(SentencePair(row[source], row[target]))

@@ -23,7 +23,9 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     pairs: list[SentencePair] = []
     others: dict[str, int] = {}
     for unit in elements(path, "trans-unit", "segment"):
-        top = next(each for each in unit.iterancestors() if name_of(each) == "file")
+        top = next((each for each in unit.iterancestors() if name_of(each) == "file"), None)
+        if top is None or top.getparent() is None:
+            raise InputError(f"{path} is damaged: a unit is outside of <file>, or <file> outside of <xliff>")
         root = top.getparent()
         declared = [
             top.get("source-language") or root.get("srcLang") or "",
