@@ -19,7 +19,7 @@ from seq2seq.run.folder import save_config
 from seq2seq.run.procedure import start_from
 from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
-from seq2seq.training.callbacks import ResumeState, StopOnSignal, checkpoint_to_keep
+from seq2seq.training.callbacks import EpochMean, ResumeState, StopOnSignal, checkpoint_to_keep
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from tests.small import model_of
 from tests.training.test_module import TRAINER
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:You defined a `validation_step`",
     "ignore:The number of training batches",
     "ignore:SWA is currently",
+    "ignore:The checkpoint was not created with WeightAveraging",  # not said by the program
     "ignore:Be aware that when using `ckpt_path`",
 )
 PAIRS = [("a b", "b a"), ("b", "a"), ("a", "b")] * 3
@@ -62,7 +63,9 @@ def fitted(
         for side in ("source", "target")
     }
     module = Scripted(
-        model_of(**sizes).train(), partial(torch.optim.Adam, lr=lr, **options.pop("adam", {})), schedule
+        model_of(**sizes).train(),
+        partial(options.pop("optimizer", torch.optim.Adam), lr=lr, **options.pop("adam", {})),
+        schedule,
     )
     module.losses = losses
     trainer = pl.Trainer(
@@ -119,6 +122,43 @@ def test_a_training_goes_on_from_the_weights_that_the_optimizer_has_reached(aver
     ).lightning_module.began
     assert all(torch.equal(began[name], value) for name, value in saved["current_model_state"].items())
     assert not all(torch.equal(began[name], value) for name, value in saved["state_dict"].items())
+
+
+def test_an_average_of_another_kind_begins_with_the_weights_that_the_optimizer_has_reached(tmp_path):
+    fitted(tmp_path / "one", 1, EMAWeightAveraging(decay=0.5))
+    saved = torch.load(last_of(tmp_path / "one"), weights_only=True)
+    trainer = fitted(tmp_path / "two", 2, EpochMean(), ckpt_path=last_of(tmp_path / "one"))
+    began, mean = trainer.lightning_module.began, torch.load(last_of(tmp_path / "two"), weights_only=True)
+    assert all(torch.equal(began[name], value) for name, value in saved["current_model_state"].items())
+    assert mean["averaging_state"]["n_averaged"] == 1
+
+
+def test_scores_of_other_text_do_not_stop_a_training_or_lower_its_rate(tmp_path):
+    fitted(tmp_path / "one", 2, EarlyStopping("val/loss", patience=9), losses=(0.1, 0.1))
+    on = {"ckpt_path": last_of(tmp_path / "one"), "losses": (0, 0, 3.0, 2.5, 2.0, 1.5)}
+    for name, pairs, epochs in (("other", SAME_WORDS, 6), ("same", PAIRS, 3)):
+        stopping = EarlyStopping("val/loss", patience=2)
+        assert fitted(tmp_path / name, 6, stopping, pairs=pairs, **on).current_epoch == epochs
+    plateau = {
+        "schedule": partial(torch.optim.lr_scheduler.ReduceLROnPlateau, patience=1),
+        "losses": (0.1, 0.1),
+    }
+    fitted(tmp_path / "flat", 2, **plateau)
+    on = plateau | {"ckpt_path": last_of(tmp_path / "flat"), "losses": on["losses"]}
+    for name, pairs, is_lowered in (("falling", SAME_WORDS, False), ("known", PAIRS, True)):
+        rates = fitted(tmp_path / name, 6, pairs=pairs, **on).lightning_module.rates
+        assert (rates[max(rates)] < 0.5) == is_lowered
+
+
+def test_the_state_of_another_optimizer_or_schedule_is_refused(tmp_path):
+    fitted(tmp_path / "one", 1)
+    with pytest.raises(InputError, match="another optimizer, without momentum"):
+        fitted(tmp_path / "two", 2, optimizer=torch.optim.SGD, ckpt_path=last_of(tmp_path / "one"))
+    plateau, steps = torch.optim.lr_scheduler.ReduceLROnPlateau, SCHEDULES["steps"][0]
+    for number, (before, now) in enumerate([(plateau, steps), (steps, plateau)]):
+        fitted(tmp_path / f"{number}", 1, schedule=before)
+        with pytest.raises(InputError, match="another schedule"):
+            fitted(tmp_path / "three", 2, schedule=now, ckpt_path=last_of(tmp_path / f"{number}"))
 
 
 def test_a_run_goes_on_with_the_text_with_which_it_began(tmp_path):

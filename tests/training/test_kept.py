@@ -107,6 +107,14 @@ def test_callbacks_compare_in_the_direction_of_their_metric(overrides, key, mode
 
 
 @pytest.mark.parametrize(
+    ("monitor", "wanted"), [("val/loss", False), ("val/bleu", False), ("train/loss", None)]
+)
+def test_early_stopping_asks_after_the_validation_whose_score_it_compares(monitor, wanted):
+    config = completed(STOPPING, f"callbacks.early_stopping.monitor={monitor}")
+    assert config.callbacks.early_stopping.check_on_train_epoch_end is wanted
+
+
+@pytest.mark.parametrize(
     ("overrides", "said"),
     [
         (["callbacks.checkpoint.mode=max"], "callbacks.checkpoint.mode=max"),

@@ -1,9 +1,12 @@
 """What training logs of attention: heatmaps, every logger that takes pictures, effects, alarms."""
 
+import html
+import re
 from functools import partial
 from types import SimpleNamespace
 
 import lightning.pytorch as pl
+import markdown
 import numpy as np
 import pytest
 from lightning.pytorch.loggers import TensorBoardLogger
@@ -19,6 +22,7 @@ from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import gold_links, log_picture
+from seq2seq.training.callbacks import as_markdown
 from seq2seq.visualization import AttentionFigure, save_heatmap
 from seq2seq.visualization.heatmap import write_gif
 from tensorboard_attention.colors import weight_colors
@@ -203,3 +207,23 @@ def test_the_pictures_of_an_animation_have_one_scale(tmp_path):
             pictures.seek(place)
             shares.append((np.asarray(pictures.convert("L")) < 60).mean())
     assert shares[0] < 0.1 < shares[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__init__ *a* `b`",
+        "C:\\|x",
+        "&lt;unk&gt; <b>",
+        "1. a",
+        "# a",
+        "[a](b) ![c]",
+        "a&amp;b",
+        "- a",
+        "1986 - 87 + 1",
+    ],
+)
+def test_translations_stand_in_the_table_as_they_are(text):
+    cell = markdown.markdown(f"| a | b |\n|---|---|\n| {as_markdown(text)} | x |", extensions=["tables"])
+    (found, _) = re.findall("(?s)<td>(.*?)</td>", cell)
+    assert html.unescape(found) == text

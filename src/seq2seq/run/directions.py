@@ -21,8 +21,8 @@ def own_metrics(config: DictConfig) -> dict[str, Any]:
     return {name: target_of(f"module.metrics.{name}", node._target_) for name, node in found.items() if node}
 
 
-def directions(config: DictConfig) -> dict[str, str]:
-    """Return, by key, the direction of every metric that callbacks and schedule compare, and names of checkpoints.
+def directions(config: DictConfig) -> dict[str, Any]:
+    """Return, by key, the direction of every metric that callbacks and schedule compare, names of checkpoints, and when to stop.
 
     Raises:
         InputError: A direction is wrong, or not known and not given; or a checkpoint callback would keep another model
@@ -31,7 +31,7 @@ def directions(config: DictConfig) -> dict[str, str]:
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     own = own_metrics(config)
-    chosen: dict[str, str] = {}
+    chosen: dict[str, Any] = {}
     trainer = config.trainer
     at_epoch_ends = (
         trainer.get("val_check_interval") is None and trainer.get("check_val_every_n_epoch", 1) == 1
@@ -49,11 +49,11 @@ def directions(config: DictConfig) -> dict[str, str]:
 
 def _of_callback(
     key: str, node: DictConfig, own: Mapping[str, Any], *, at_epoch_ends: bool
-) -> dict[str, str]:
-    from lightning.pytorch.callbacks import ModelCheckpoint
+) -> dict[str, Any]:
+    from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
     target = target_of(key, node._target_)
-    chosen: dict[str, str] = {}
+    chosen: dict[str, Any] = {}
     monitor = parameters_of(target).get("monitor")
     monitored = node.get("monitor", None if monitor is None else monitor.default)
     if isinstance(monitored, str) and re.match(r"val/(greedy|beam)/|test/", monitored):
@@ -65,6 +65,12 @@ def _of_callback(
         chosen = _mode(key, node.get("mode"), monitored, own)
     elif "mode" in node and node.mode is None:
         chosen[f"{key}.mode"] = "min"  # nothing is compared
+    if inspect.isclass(target) and issubclass(target, EarlyStopping) and str(monitored).startswith("val/"):
+        when = f"{key}.check_on_train_epoch_end"
+        if "check_on_train_epoch_end" in node and node.check_on_train_epoch_end is None:
+            chosen[when] = (
+                False  # a run that goes on from a checkpoint of a validation has no score at its epoch's end
+            )
     if inspect.isclass(target) and issubclass(target, ModelCheckpoint):
         _check_times(key, node, monitored, at_epoch_ends=at_epoch_ends)
         several = node.get("filename") and node.get("save_top_k", 1) not in (0, 1)

@@ -71,10 +71,10 @@ def num_devices(trainer: Mapping[str, Any]) -> int:
 
 
 def follows(key: str, chosen: Any, given: Any) -> bool:
-    """Return whether a value is one that the program chose, by the corpus or by a metric, for the value that is given."""
+    """Return whether a value may be one that the program chose, by the corpus or by a metric, for the value that is given."""
     if key.endswith(".filename"):
         return bool(chosen == f"{given}-{{step}}")
-    return given is None and (key in AUTOMATIC or key.endswith(".mode"))
+    return given is None and (key in AUTOMATIC or key.endswith((".mode", ".check_on_train_epoch_end")))
 
 
 def length(trainer: Mapping[str, Any]) -> tuple[float, float]:

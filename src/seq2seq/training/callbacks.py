@@ -1,7 +1,9 @@
 """Callbacks: a line an epoch, translations as text, reports, exact continuation, signals; which checkpoint is kept."""
 
+import html
 import os
 import random
+import re
 import shutil
 import signal
 import threading
@@ -106,6 +108,11 @@ class EpochLines(Callback):
             print(line, flush=True)
 
 
+def as_markdown(text: str) -> str:
+    """Return a text as a cell of a table in Markdown, in which no sign has a meaning."""
+    return re.sub(r"[\\`*_{}\[\]()#+\-.!|]", r"\\\g<0>", html.escape(" ".join(text.split()), quote=False))
+
+
 class TranslationSamples(Callback):
     """Log validation sentences with reference and greedy translation as text, at every validation.
 
@@ -124,7 +131,7 @@ class TranslationSamples(Callback):
             return
         pairs = {place: data.validation.pairs[place] for place in sorted(found) if place < self.sentences}
         rows = [(pair.source, pair.target, found[place]) for place, pair in pairs.items()]
-        cells = [" | ".join(" ".join(text.split()).replace("|", "\\|") for text in row) for row in rows]
+        cells = [" | ".join(as_markdown(text) for text in row) for row in rows]
         table = "\n".join(
             ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
         )
@@ -176,8 +183,8 @@ class ResumeState(Callback):
       does it after the checkpoint of an epoch's end, and leaves it out in a resumed epoch.
     - That early stopping has ended the run, unless it is trained longer.
     - The places of the checkpoints, in a run that was moved or copied.
-    - The patience of early stopping, which is the configuration's, not the checkpoint's; and the weights that an optimizer
-      has reached, where the checkpoint is of a training that averages them and this one does not.
+    - The patience of early stopping, which is the configuration's, not the checkpoint's.
+    - Scores of other text are forgotten by early stopping and by the schedules that wait for validations.
     - Checksums of vocabularies and text: a run that continues has those with which it began.
     - The time of the training before, and the step of the last validation.
 
@@ -243,14 +250,12 @@ class ResumeState(Callback):
         data, began = prepared_of(trainer), checkpoint.get("corpus")
         if data is not None and began is not None:
             _require_same_corpus(str(trainer.ckpt_path), began, data.checksums, own=own)
+        is_of_other_text = data is not None and began is not None and began["text"] != data.checksums["text"]
         callbacks = callbacks_of(trainer)
-        is_averaged = any(isinstance(each, WeightAveraging) for each in callbacks)
-        if "current_model_state" in checkpoint and not is_averaged:
-            pl_module.load_state_dict(checkpoint["current_model_state"])
+        states = checkpoint.get("callbacks", {})
         self._ended_at = checkpoint.get("ended_at") if own else None
         self.seconds_before = checkpoint.get("seconds", 0.0) if own else 0.0
         self.validated_at = checkpoint.get("validated_at", 0)
-        states = checkpoint.get("callbacks", {})
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
                 folder = Path(str(each.dirpath))
@@ -258,6 +263,11 @@ class ResumeState(Callback):
         for callback in callbacks:
             if isinstance(callback, EarlyStopping) and callback.state_key in states:
                 states[callback.state_key] |= {"patience": callback.patience}
+                if is_of_other_text:
+                    del states[callback.state_key]
+        for state in checkpoint.get("lr_schedulers", []) if is_of_other_text else []:
+            for name in ("best", "num_bad_epochs"):
+                state.pop(name, None)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Restore `max_steps`, the end of an ended run, and the random states of this process."""

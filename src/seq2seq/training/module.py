@@ -1,10 +1,11 @@
 """The Lightning module: the training step, its gradient, the optimizer, and the scores of validations."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, WeightAveraging
 from torch import Tensor
 from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_
 from torch.optim import Adam, Optimizer
@@ -126,8 +127,17 @@ class TranslationModule(pl.LightningModule):
         return [part for part in (self._sums, self._schedule) if part not in present]
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Name arguments that this class does not have; Lightning leaves them out without a line."""
+        """Name arguments that this class does not have, and go on from the weights that the optimizer has reached.
+
+        Lightning leaves such arguments out without a line. Where the checkpoint's training averages weights and this one
+        does not, or not in that way, an average of this training begins with them.
+        """
         tell_unknown(type(self), checkpoint.get("hyper_parameters", {}), "the checkpoint")
+        with suppress(RuntimeError):  # without a trainer, the averaged weights are wanted
+            averages = [each for each in callbacks_of(self.trainer) if isinstance(each, WeightAveraging)]
+            is_known = any(each.state_key in checkpoint.get("callbacks", {}) for each in averages)
+            if "current_model_state" in checkpoint and self.trainer.training and not is_known:
+                checkpoint["state_dict"] = checkpoint.pop("current_model_state")
 
     # --- training ---
 

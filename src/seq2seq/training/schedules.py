@@ -109,9 +109,9 @@ class Schedule(Callback):
             InputError: A plateau schedule lowers the rate while the loss falls, or a training without a length has a
                 schedule that needs one.
         """
-        if self._loaded is not None:
-            _use_arguments(optimizer.defaults, self._loaded)
-            self._loaded = None
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            _use_arguments(optimizer.defaults, loaded)
         if self._factory is None:
             return {}
         before, self._total_steps = self._total_steps, None
@@ -130,6 +130,12 @@ class Schedule(Callback):
             )
         options = {} if self._total_steps is None else {"total_steps": self._total_steps}
         schedule: Any = self._factory(optimizer, **options)
+        states = (loaded or {}).get("lr_schedulers", [])
+        if any(("cooldown_counter" in state) != isinstance(schedule, ReduceLROnPlateau) for state in states):
+            raise InputError(
+                "ckpt_path: the rate of that training was of another schedule, and does not go on by this one: choose the same "
+                "scheduler=…, or start from its model by init_from=FOLDER"
+            )
         if isinstance(schedule, ReduceLROnPlateau):
             if schedule.mode != "min":  # of a function or class that does not show it in the configuration
                 raise InputError(
@@ -169,7 +175,21 @@ def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> 
     """Put the arguments of an optimizer in the place of those of the training that a checkpoint is of.
 
     What is derived from the rate is multiplied by the same factor, such as the rates of a schedule.
+
+    Raises:
+        InputError: The checkpoint is of another optimizer.
     """
+    for group in (each for state in checkpoint["optimizer_states"] for each in state["param_groups"]):
+        missing = [
+            n
+            for n, v in arguments.items()
+            if n not in group and isinstance(v, int | float | tuple) and not isinstance(v, bool)
+        ]
+        if missing:
+            raise InputError(
+                f"ckpt_path: that training had another optimizer, without {', '.join(missing)}: choose the same optimizer=…, or "
+                "start from its model by init_from=FOLDER"
+            )
     before = checkpoint.get("optimizer_arguments") or {}
     changed = {n: arguments[n] for n, v in before.items() if n in arguments and arguments[n] != v}
     factor = changed.pop("lr", 1.0) / (before.get("lr") or 1.0) if "lr" in changed else 1.0
