@@ -176,6 +176,14 @@ def test_a_run_that_began_from_another_checkpoint_continues_from_its_own(here, p
     assert "epoch   3/" not in done.text
 
 
+def test_early_stopping_goes_on_from_the_best_checkpoint_of_another_run(here, program):
+    stopping = [*TINY, "callbacks=early_stopping", "callbacks.early_stopping.patience=9"]
+    program(*stopping, "name=stopping", "trainer.max_epochs=2", cwd=here, check=0)
+    (best,) = here.rglob("stopping/checkpoints/best.ckpt")
+    program(*stopping, "name=on", f"ckpt_path={best}", "trainer.max_epochs=4", cwd=here, check=0)
+    assert finished(here, "on")["epochs"] == 4
+
+
 def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(here, program):
     run = ["recipe=standard", *TINY, "tokenizer=words", "data.batch_size=null", "name=sized"]
     first, second = (
@@ -184,6 +192,11 @@ def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(h
     assert finished(here, "sized")["epochs"] == 6
     chosen = re.search("automatic.*batch_size=16.*dropout=0.1 .*", first)[0]
     assert chosen in second
+    given = [*run[:-1], "name=given", "model.encoder.dropout=0.45"]
+    program(*given, "trainer.max_epochs=2", cwd=here, check=0)
+    other = program(*run[:-1], "name=given", "trainer.max_epochs=3", cwd=here, check=2)
+    assert "model.encoder.dropout=0.45 (now None)" in other.text
+    program(*given, "trainer.max_epochs=3", cwd=here, check=0)
     longer = program(*run[:-1], "name=long", "trainer.max_epochs=45", cwd=here, check=0).text
     assert "automatic" in longer
     assert chosen not in longer

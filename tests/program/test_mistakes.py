@@ -98,6 +98,13 @@ TRAIN = {
                   r"callbacks\.checkpoint\.mode=min"),
     "direction of a search": (["-m", "hydra/sweeper=optuna", "metric=val/ter", "hydra.sweeper.direction=maximize"],
                               r"hydra\.sweeper\.direction=maximize"),
+    "no class": (["callbacks=early_stopping", "callbacks.early_stopping=true"], r"callbacks.early_stopping=True: a class"),
+    "no class of another callback": (["+callbacks.mine=0.5"], r"callbacks.mine=0.5: a class"),
+    "epochs at least": (["trainer.min_epochs=abc"], r"trainer\.min_epochs=abc: expected a whole number"),
+    "a score that is none": (["+module.metrics.mine=3"], r"module\.metrics=.*_target_"),
+    "null for attention": (["model.decoder.attention=null"], r"model\.decoder\.attention=null"),
+    "null for a score": (["model.decoder.attention.score=null"], r"model\.decoder\.attention\.score=null"),
+    "null for a tokenizer": (["data.tokenizer=null"], r"data\.tokenizer=null"),
     "no batch": (["trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
     "batches to overfit": (["+trainer.overfit_batches=2"], r"debug=overfit"),
     "no epoch": (["trainer.max_epochs=0"], r"trainer\.max_epochs=0"),
@@ -283,6 +290,29 @@ def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, 
     program(*TINY, "seed=2", "overwrite=true", f"hydra.run.dir={tmp_path / 'run'}", cwd=tmp_path, check=0)
     assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
     assert not (tmp_path / "run" / "predictions" / "old.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["data.max_length=1"],
+        ["model.decoder.readout_size=9"],
+        ["ckpt_path=RUN/checkpoints/best.ckpt"],
+        ["init_from=RUN/checkpoints"],
+    ],
+)
+def test_an_overwrite_that_is_refused_leaves_the_run_as_it_was(wrong, program, tiny_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    given = [each.replace("RUN", str(run)) for each in wrong]
+    program(*TINY, "overwrite=true", f"hydra.run.dir={run}", *given, cwd=tmp_path, check=2)
+    changed = {
+        str(path.relative_to(run))
+        for path, content in before.items()
+        if not path.exists() or path.read_bytes() != content
+    }
+    assert changed <= {"train.log", *(f".hydra/{name}.yaml" for name in ("config", "hydra", "overrides"))}
 
 
 def test_a_file_of_the_users_that_is_no_checkpoint_is_not_to_be_removed(here, program, tmp_path):

@@ -467,7 +467,10 @@ def may_be_null(name: str, hint: Any, target: Any) -> bool:
     known, parts = parameters_of(target), _parts(hint)
     is_true = known[name].default is not False if name in known else name == "_partial_"
     is_number = int in parts or float in parts or any(get_origin(part) in LISTS for part in parts)
-    return name in DERIVED or type(None) in parts or not (is_number or (bool in parts and is_true))
+    is_factory = any(get_origin(part) is Callable for part in parts)
+    return (
+        name in DERIVED or type(None) in parts or not (is_number or is_factory or (bool in parts and is_true))
+    )
 
 
 def fits(value: Any, hint: Any) -> bool:

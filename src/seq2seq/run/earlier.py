@@ -8,11 +8,12 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import arguments_of, flat
+from seq2seq.common.files import overrides_of
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
 from seq2seq.run.folder import HERE, read_json, require_kinds
-from seq2seq.run.sizes import follows, length
+from seq2seq.run.sizes import AUTOMATIC, follows, length
 
 MAY_DIFFER = (
     "paths", "hydra", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger", "decoding",
@@ -64,12 +65,16 @@ class Earlier:
     def differing(self, config: DictConfig) -> list[str]:
         """Return the keys by which another configuration would be another run."""
         old, new = self.values, flat(OmegaConf.to_container(config))
+        typed = dict(
+            each.lstrip("+").partition("=")[::2] for each in overrides_of(self.run_dir)
+        )  # the last of a key
+        given = [key for key in AUTOMATIC if typed.get(key, "null") not in ("", "~", "null", "None")]
         return [
             key
             for key in dict.fromkeys([*new, *old])
             if old.get(key) != new.get(key)
             and not f"{key}.".startswith(tuple(f"{each}." for each in MAY_DIFFER))
-            and not follows(key, old.get(key), new.get(key))
+            and not (key not in given and follows(key, old.get(key), new.get(key)))
             and not _is_gone(key, new)
             and not (key == "init_from" and new.get(key) is None)  # it has begun
         ]

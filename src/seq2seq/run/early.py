@@ -33,7 +33,8 @@ RANGES: dict[str, tuple[type, float, float, str]] = {
     r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (int, 1, 2**24, "a whole number from 1 to 16,777,216"),
     r"model\..*\.(num_layers|heads)": (int, 1, 256, "a whole number from 1 to 256"),
     r"model\.(.*\.)?(embedding_|output_)?dropout": (float, 0, 1 - 1e-9, "a probability from 0 to below 1"),
-    r"trainer\.(max_epochs|max_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
+    r"trainer\.num_nodes": (int, 1, inf, "a whole number above 0"),
+    r"trainer\.(max_epochs|max_steps|min_epochs|min_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
     r"trainer\.(accumulate_grad_batches|check_val_every_n_epoch)|callbacks\.(attention\.every_n_steps|periodic\.every_n_train_steps)": (int, 1, inf, "a whole number above 0"),
     r"trainer\.gradient_clip_val": (float, 0, inf, "a number from 0"),
     r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
@@ -64,6 +65,7 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("ema_decay", "averaging=ema", lambda now: any(key.startswith("callbacks.") and value == now["ema_decay"] for key, value in now.items())),
     ("decoding.length_penalty_alpha", "decoding.length_penalty=gnmt", lambda now: now.get("decoding.length_penalty") == "gnmt"),
     ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
+    ("data.validation_alignments", "data.overfit=false", lambda now: now.get("data.overfit") is not True),
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
     ("data.tokenizer.truecase", "data.tokenizer.lowercase=true", lambda now: now.get("data.tokenizer.lowercase") is not False),
     ("data.target_tokenizer.truecase", "data.target_tokenizer.lowercase=true", lambda now: now.get("data.target_tokenizer.lowercase") is not False),
@@ -73,8 +75,8 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
     ("module.guided_alignment_weight", "weights that a score decides, not attention=average", lambda now: not now["module.guided_alignment_weight"] or now.get("model.decoder.attention.score._target_") != UNIFORM),
     ("model.decoder.attention.normalizer", "scores that differ, not attention=average", lambda now: now.get("model.decoder.attention.score._target_") != UNIFORM),
-    ("trainer.min_epochs", "trainer.max_epochs above it", lambda now: now["trainer.min_epochs"] < (now.get("trainer.max_epochs") or inf) or now["trainer.max_epochs"] == -1),
-    ("callbacks.averaging.start_epoch", "trainer.max_epochs of as many", lambda now: now["callbacks.averaging.start_epoch"] <= now["trainer.max_epochs"] or now["trainer.max_epochs"] == -1),
+    ("trainer.min_epochs", "trainer.max_epochs above it", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["trainer.min_epochs"] < now["trainer.max_epochs"]),
+    ("callbacks.averaging.start_epoch", "trainer.max_epochs of as many", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["callbacks.averaging.start_epoch"] <= now["trainer.max_epochs"]),
     ("decoding.length_penalty", "decoding.beam_size above 1", lambda now: now["decoding.length_penalty"] == "none" or now.get("decoding.beam_size") != 1),
 )  # fmt: skip
 """Key, what it needs to have an effect, and whether it has one with these values."""
@@ -98,7 +100,8 @@ def check_early(settings: Settings) -> None:
         _require(config, key)
     values = OmegaConf.to_container(config)
     assert isinstance(values, dict)
-    if not isinstance(own_metrics := values["module"].get("metrics") or {}, dict):
+    own_metrics = values["module"].get("metrics") or {}
+    if not (isinstance(own_metrics, dict) and all(_is_node(each) for each in own_metrics.values())):
         raise InputError(f"module.metrics={own_metrics}: expected names of scores, each with a _target_")
     _check_choices(settings)
     _check_factories(values)
@@ -119,6 +122,9 @@ def check_early(settings: Settings) -> None:
             raise InputError(f"{key}={config[key]}: expected the name of a file or folder")
     if config.trainer.get("val_check_interval") in (0, False):
         raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
+    for name, node in (values.get("callbacks") or {}).items():
+        if not isinstance(node, dict | None):
+            raise InputError(f"callbacks.{name}={node}: a class is needed, callbacks.{name}._target_=…")
     _check_validations(values)
     _check_averages(values)
     time = values["trainer"].get("max_time")
@@ -126,6 +132,10 @@ def check_early(settings: Settings) -> None:
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
     _check_starts(config)
     _check_text(values["data"])
+
+
+def _is_node(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and "_target_" in value)
 
 
 def _check_starts(config: DictConfig) -> None:

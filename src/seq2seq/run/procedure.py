@@ -104,8 +104,6 @@ def run(settings: Settings) -> float | None:
         settings = settings.updated(directions(settings.config))
         if earlier:
             earlier.require_same(settings.config)
-        if writes and settings.config.overwrite:
-            clear(folder)
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
 
         with process_of(settings, folder if writes else None):
@@ -192,9 +190,14 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
     from seq2seq.training.checkpoint import previous
 
     given, last = settings.config.ckpt_path, folder / "checkpoints" / "last.ckpt"
-    has_last = not settings.dry and (last.exists() or previous(last).exists())
+    is_new = settings.dry or settings.config.overwrite
+    has_last = not is_new and (last.exists() or previous(last).exists())
     if given not in (None, "last"):
         is_own = Path(given).resolve().is_relative_to(folder.resolve())
+        if is_own and settings.config.overwrite:
+            raise InputError(
+                f"overwrite=true removes ckpt_path={given}: leave out one of them, or give another name=…"
+            )
         has_begun = earlier is not None and earlier.values.get("ckpt_path") == given and not is_own
         if not (has_last and has_begun):
             return str(given)
@@ -446,10 +449,12 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
 
 @contextmanager
 def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
-    """Write the configuration that runs, the tokenizers, and the beginning of the log.
+    """Write the configuration that runs, the tokenizers, and the beginning of the log; with ``overwrite``, in place of a run.
 
     If the training is refused, such as for its checkpoint, the run that is in the folder stays as it was.
     """
+    if settings.config.overwrite:
+        clear(folder)
     files = [folder / name for name in ("config.yaml", "overrides.yaml", "metrics.json")]
     before = {path: path.read_bytes() for path in files if path.is_file()}
     log_start(settings, commit_of_program())
