@@ -243,7 +243,7 @@ def beam_search(
     hypothesis, the hypothesis is removed. This loses none of the `num_best` best; since the beam then has a place for
     another hypothesis, it may find a better one. A sentence without hypotheses is removed from the batch.
 
-    With `prune`, a continuation is also removed if its log-probability is more than `prune` below that of the best
+    With `prune`, an unfinished continuation is also removed if its log-probability is more than `prune` below that of the best
     continuation of the sentence at this step (relative threshold pruning, Freitag and Al-Onaizan 2017, equation 1,
     there with probabilities). This may change the result.
 
