@@ -315,6 +315,15 @@ def test_an_overwrite_that_is_refused_leaves_the_run_as_it_was(wrong, program, t
     assert changed <= {"train.log", *(f".hydra/{name}.yaml" for name in ("config", "hydra", "overrides"))}
 
 
+def test_an_overwrite_that_goes_on_from_another_run_leaves_the_old_tokenizers(program, tiny_run, tmp_path):
+    shutil.copytree(tiny_run, tmp_path / "run")
+    given = [*TINY, "data.max_examples=9"]  # other words
+    program(*given, f"hydra.run.dir={tmp_path / 'other'}", cwd=tmp_path, check=0)
+    on = ["overwrite=true", "trainer.max_epochs=3", f"ckpt_path={tmp_path}/other/checkpoints/last.ckpt"]
+    program(*given, *on, f"hydra.run.dir={tmp_path / 'run'}", cwd=tmp_path, check=0)
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["epochs"] == 3
+
+
 def test_a_file_of_the_users_that_is_no_checkpoint_is_not_to_be_removed(here, program, tmp_path):
     (tmp_path / "notes.md").write_text("mine")
     done = program(*TINY, f"ckpt_path={tmp_path / 'notes.md'}", cwd=here, check=2)

@@ -288,7 +288,7 @@ def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "Tran
         saved = load_model_folder(config.init_from, trust_custom_code=trusts)
         require_tokenizers(settings, saved)
         data.start_with(saved.source_tokenizer, saved.target_tokenizer)
-    elif checkpoint is not None and (folder / "tokenizers").is_dir():
+    elif checkpoint is not None and not config.overwrite and (folder / "tokenizers").is_dir():
         data.tokenizers = load_tokenizers(folder / "tokenizers", trust_custom_code=trusts)
     return data
 
