@@ -304,6 +304,11 @@ class Search:
         self.study, self.space, self.seeds, self.settings = study, space, list(seeds), settings
         self.sign = -1 if study.directions[0] == optuna.study.StudyDirection.MINIMIZE else 1
         self.exhausted = False
+        self.judged: dict[int, Any] = {}  # first runs of the settings -> their trials in a study in memory
+        if len(study.directions) == 1:
+            self.firsts = optuna.create_study(  # Hyperband draws by the name
+                study_name=study.study_name, direction=study.directions[0], pruner=made(settings.pruner)
+            )
 
     def runs(self) -> list[Run]:
         """Return all runs, by number."""
@@ -510,21 +515,24 @@ class Search:
 
         if len(self.study.directions) > 1:
             return None
+        from optuna.trial import FrozenTrial
+
         firsts = {runs[0].number for runs in self.of_trials().values() if runs}
-        study = optuna.create_study(  # of the first runs, in memory; Hyperband draws by the name
-            study_name=self.study.study_name,
-            direction=self.study.directions[0],
-            pruner=made(self.settings.pruner),
-        )
         for run in self.runs():
-            if run.status != "running" and run.number in firsts:
-                trial = study.ask()
+            trial = self.judged.get(run.number)
+            if run.status == "running" or run.number not in firsts or isinstance(trial, FrozenTrial):
+                continue
+            if trial is None:  # of an earlier command
+                trial = self.firsts.ask()
                 for step, value in run.reports:
                     trial.report(value, step)
                     trial.should_prune()  # successive halving notes that it was asked
-                state = {"pruned": "PRUNED", "failed": "FAIL", "complete": "COMPLETE"}[run.status]
-                study.tell(trial, run.values, state=optuna.trial.TrialState[state])
-        trials = {run.number: study.ask() for run in batch if run.number in firsts}
+            state = {"pruned": "PRUNED", "failed": "FAIL", "complete": "COMPLETE"}[run.status]
+            self.judged[run.number] = self.firsts.tell(
+                trial, run.values, state=optuna.trial.TrialState[state]
+            )
+        trials = {run.number: self.firsts.ask() for run in batch if run.number in firsts}
+        self.judged |= trials
         lock, ended = Lock(), set()
         for run in batch:
             run.reports = []
