@@ -262,9 +262,10 @@ class ResumeState(Callback):
                 states[each.state_key] = moved(states[each.state_key], folder, own=own, mode=each.mode)
         for callback in callbacks:
             if isinstance(callback, EarlyStopping) and callback.state_key in states:
-                states[callback.state_key] |= {"patience": callback.patience}
                 if is_of_other_text:
                     del states[callback.state_key]
+                else:
+                    states[callback.state_key] |= {"patience": callback.patience}
         for state in checkpoint.get("lr_schedulers", []) if is_of_other_text else []:
             for name in ("best", "num_bad_epochs"):
                 state.pop(name, None)
