@@ -174,6 +174,7 @@ def test_a_run_that_began_from_another_checkpoint_continues_from_its_own(here, p
     done = program(*run, "trainer.max_epochs=4", cwd=here, check=0)
     assert "epoch   4/" in done.text
     assert "epoch   3/" not in done.text
+    assert hparams_of(here / "runs/baseline/begun")["trainer.max_epochs"].number_value == 4
 
 
 def test_early_stopping_goes_on_from_the_best_checkpoint_of_another_run(here, program):
@@ -363,12 +364,20 @@ def test_a_sweep_of_jobs_of_two_processes(here):
     assert not (here / "runs" / "multirun").exists()
 
 
+def hparams_of(run):
+    """The overrides that TensorBoard's HParams tab shows of a run."""
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    content = EventAccumulator(str(run)).Reload().PluginTagToContent("hparams")
+    return HParamsPluginData.FromString(content["_hparams_/session_start_info"]).session_start_info.hparams
+
+
 def test_overrides_and_scores_are_a_row_of_the_hparams_tab(tiny_run):
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
     events = EventAccumulator(str(tiny_run)).Reload()
     content = events.PluginTagToContent("hparams")
-    start = HParamsPluginData.FromString(content["_hparams_/session_start_info"]).session_start_info.hparams
+    start = hparams_of(tiny_run)
     assert start["seed"].number_value == OmegaConf.load(tiny_run / "config.yaml").seed
     assert start["data.max_examples"].number_value == 32
     tags = sorted(events.Tags()["scalars"])

@@ -696,11 +696,35 @@ def log_scores(
     for logger in trainer.loggers:
         if isinstance(logger, TensorBoardLogger) and few:
             logged = logged_at(logger.log_dir, started_at) if started_at == trainer.global_step else set()
-            if new := {name: value for name, value in few.items() if name not in logged}:
-                logger.log_hyperparams(given, new, trainer.global_step)
+            logger.log_metrics(
+                {name: value for name, value in few.items() if name not in logged}, trainer.global_step
+            )
+            write_hparams(Path(logger.log_dir), given, few)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()
+
+
+def write_hparams(folder: Path, given: Mapping[str, Any], scores: Mapping[str, float]) -> None:
+    """Write the row of TensorBoard's HParams tab, in the place of that of an earlier start.
+
+    It has a file of events of its own: of all rows in the files of a folder TensorBoard shows the first, which for a
+    run that goes on, such as with more epochs, would be overrides beside the scores of other ones.
+    """
+    from torch.utils.tensorboard import FileWriter
+    from torch.utils.tensorboard.summary import hparams
+
+    earlier = list(folder.glob("events.out.tfevents.*.hparams"))
+    plain = {
+        key: value if isinstance(value, bool | int | float | str) else str(value)
+        for key, value in given.items()
+    }
+    writer = FileWriter(str(folder), filename_suffix=".hparams")
+    for each in hparams(plain, dict(scores)):
+        writer.add_summary(each)
+    writer.close()
+    for file in earlier:
+        file.unlink()
 
 
 def logged_at(folder: str, step: int) -> set[str]:
