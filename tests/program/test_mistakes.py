@@ -299,20 +299,34 @@ def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, 
         ["model.decoder.readout_size=9"],
         ["ckpt_path=RUN/checkpoints/best.ckpt"],
         ["init_from=RUN/checkpoints"],
+        ["callbacks.attention.indices=[99999]"],  # what only the training refuses
+        ["trainer.limit_train_batches=0"],
+        ["trainer.val_check_interval=1000"],
+        [
+            "callbacks=early_stopping",
+            "callbacks.early_stopping.monitor=val/nope",
+            "callbacks.early_stopping.mode=min",
+        ],
+        ["model.encoder.hidden_size=8", "ckpt_path=RUN2/checkpoints/best.ckpt"],
     ],
 )
 def test_an_overwrite_that_is_refused_leaves_the_run_as_it_was(wrong, program, tiny_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(tiny_run, run)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    given = [each.replace("RUN", str(run)) for each in wrong]
+    given = [each.replace("RUN2", str(tiny_run)).replace("RUN", str(run)) for each in wrong]
     program(*TINY, "overwrite=true", f"hydra.run.dir={run}", *given, cwd=tmp_path, check=2)
+    after = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     changed = {
-        str(path.relative_to(run))
-        for path, content in before.items()
-        if not path.exists() or path.read_bytes() != content
+        str(path.relative_to(run)) for path in {*before, *after} if before.get(path) != after.get(path)
     }
     assert changed <= {"train.log", *(f".hydra/{name}.yaml" for name in ("config", "hydra", "overrides"))}
+
+
+def test_a_first_start_that_is_refused_leaves_its_name_free(program, tmp_path):
+    run = [*TINY, "name=free"]
+    program(*run, "model.encoder.hidden_size=8", "trainer.limit_train_batches=0", cwd=tmp_path, check=2)
+    program(*run, cwd=tmp_path, check=0)
 
 
 def test_an_overwrite_that_goes_on_from_another_run_leaves_the_old_tokenizers(program, tiny_run, tmp_path):

@@ -320,6 +320,8 @@ def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_
     assert keys(first) == keys(config_of()) == earlier.scored_with(first) == []
     assert keys(config_of("init_from=b")) == ["init_from"]
     assert earlier.scored_with(config_of("decoding.beam_size=9")) == ["decoding.beam_size=5"]
+    unlimited = Earlier(tmp_path, {"decoding.max_ratio": None})
+    assert unlimited.scored_with(config_of("decoding.max_ratio=0.5")) == ["decoding.max_ratio=null"]
     own = Earlier(
         tmp_path, {"callbacks.progressive._target_": "mine.Progressive", "callbacks.attention.sentences": 3}
     )

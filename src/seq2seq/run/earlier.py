@@ -84,9 +84,9 @@ class Earlier:
         new = flat(OmegaConf.to_container(config))
         keys = "decoding.", "trainer.max_epochs", "trainer.max_steps"
         return [
-            f"{key}={value}"
+            f"{key}={'null' if value is None else value}"
             for key, value in self.values.items()
-            if key.startswith(keys) and new.get(key) not in (None, value) and value is not None
+            if key.startswith(keys) and new.get(key) not in (None, value)
         ]
 
     def require_same(self, config: DictConfig) -> None:

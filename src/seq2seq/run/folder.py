@@ -24,6 +24,9 @@ OUTPUTS = (
 FOLDERS = {"tokenizers", "checkpoints", "model", "predictions", "csv"}
 """Those outputs that are folders."""
 
+ASIDE = ".replaced"
+"""The folder with the outputs of a run while another one begins in its place."""
+
 HERE = "${paths.run_dir}"
 """How ``config.yaml`` writes the folder of the run, which may be moved."""
 
@@ -87,6 +90,32 @@ def clear(run_dir: Path) -> None:
     """Remove the files of an earlier run from its folder; other files stay."""
     for path in outputs_in(run_dir):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def set_aside(run_dir: Path) -> Iterator[None]:
+    """Set the outputs of an earlier run aside: they come back if what follows is refused, and are removed if not.
+
+    They have numbers for names meanwhile, or TensorBoard and ``compare`` would find a run there.
+    """
+    aside = run_dir / ASIDE
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    moved = [(path, aside / str(number)) for number, path in enumerate(outputs_in(run_dir))]
+    for path, place in moved:
+        path.rename(place)
+    try:
+        yield
+    except InputError:
+        if moved or not any(
+            run_dir.glob("checkpoints/*.ckpt")
+        ):  # else it has trained, and there is nothing to put back
+            clear(run_dir)
+        for path, place in moved:
+            place.rename(path)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def save_config(config: DictConfig, run_dir: Path) -> None:

@@ -34,12 +34,13 @@ from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
-    clear,
     lock,
     no_empty_folder,
     one_a_line,
+    outputs_in,
     relative_to_cwd,
     save_config,
+    set_aside,
     write_json,
     write_text,
     write_tokenizers,
@@ -451,20 +452,26 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
 def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
     """Write the configuration that runs, the tokenizers, and the beginning of the log; with ``overwrite``, in place of a run.
 
-    If the training is refused, such as for its checkpoint, the run that is in the folder stays as it was.
+    If the training is refused, such as for its checkpoint, the folder stays as it was.
     """
-    if settings.config.overwrite:
-        clear(folder)
+    is_new = settings.config.overwrite or not outputs_in(folder)
+    with set_aside(folder) if is_new else kept_files(folder):
+        log_start(settings, commit_of_program())
+        (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
+        save_config(settings.config, folder)
+        # Hydra's own file will be that of the next command, also if that is refused; from Python there is none, or another's
+        typed = listed_in(folder / ".hydra" / "overrides.yaml")
+        own = typed if given_keys(typed) == settings.given else []
+        write_text(folder / "overrides.yaml", OmegaConf.to_yaml(OmegaConf.create(own)))
+        write_tokenizers(folder / "tokenizers", data.save_tokenizers)
+        yield
+
+
+@contextmanager
+def kept_files(folder: Path) -> Iterator[None]:
+    """Keep what a run that goes on says of itself: if it is refused, the files are again what they were."""
     files = [folder / name for name in ("config.yaml", "overrides.yaml", "metrics.json")]
     before = {path: path.read_bytes() for path in files if path.is_file()}
-    log_start(settings, commit_of_program())
-    (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
-    save_config(settings.config, folder)
-    # Hydra's own file will be that of the next command, also if that is refused; from Python there is none, or another's
-    typed = listed_in(folder / ".hydra" / "overrides.yaml")
-    own = typed if given_keys(typed) == settings.given else []
-    write_text(folder / "overrides.yaml", OmegaConf.to_yaml(OmegaConf.create(own)))
-    write_tokenizers(folder / "tokenizers", data.save_tokenizers)
     try:
         yield
     except InputError:
@@ -694,7 +701,9 @@ def log_scores(
     chosen = {name for name in greedy if name in ("bleu", "chrf", wanted) or named_by(name, own)}
     few = {name: value for name, value in scores.items() if name.removeprefix("test/") in chosen}
     for logger in trainer.loggers:
-        if isinstance(logger, TensorBoardLogger) and few:
+        if isinstance(logger, TensorBoardLogger) and few and is_address(logger.log_dir):
+            logger.log_hyperparams(given, few, trainer.global_step)
+        elif isinstance(logger, TensorBoardLogger) and few:
             logged = logged_at(logger.log_dir, started_at) if started_at == trainer.global_step else set()
             logger.log_metrics(
                 {name: value for name, value in few.items() if name not in logged}, trainer.global_step
@@ -709,22 +718,25 @@ def write_hparams(folder: Path, given: Mapping[str, Any], scores: Mapping[str, f
     """Write the row of TensorBoard's HParams tab, in the place of that of an earlier start.
 
     It has a file of events of its own: of all rows in the files of a folder TensorBoard shows the first, which for a
-    run that goes on, such as with more epochs, would be overrides beside the scores of other ones.
+    run that goes on, such as with more epochs, would be overrides beside the scores of other ones. A TensorBoard that
+    is open shows the first one until it is started again.
     """
     from torch.utils.tensorboard import FileWriter
     from torch.utils.tensorboard.summary import hparams
 
     earlier = list(folder.glob("events.out.tfevents.*.hparams"))
-    plain = {
-        key: value if isinstance(value, bool | int | float | str) else str(value)
-        for key, value in given.items()
-    }
+    plain = {key: value if is_plain(value) else str(value) for key, value in given.items()}
     writer = FileWriter(str(folder), filename_suffix=".hparams")
     for each in hparams(plain, dict(scores)):
         writer.add_summary(each)
     writer.close()
     for file in earlier:
         file.unlink()
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether TensorBoard shows a hyperparameter as it is: it leaves out infinite ones."""
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
 
 
 def logged_at(folder: str, step: int) -> set[str]:
