@@ -4,9 +4,12 @@ import pytest
 import sacrebleu
 from sacremoses import MosesTokenizer
 
+from seq2seq.data import SentencePair
+from seq2seq.decoding.scoring import Evaluation
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_bleu_score
 from seq2seq.evaluation.metrics import METRICS, moses_tokens, scores_of
 from seq2seq.evaluation.score_card import (
+    ScoreCard,
     by_source_length,
     by_unknown_words,
     group_table,
@@ -177,3 +180,30 @@ def test_buckets_hold_each_sentence_once_and_score_it_with_its_like():
     assert head.split() == ["source", "words", "sentences", "BLEU", "length"]
     assert rows[0].split() == ["1-5", "2", f"{cased_bleu(said[:2], wanted[:2], 'en'):.2f}", "1.00"]
     assert [row.split()[-1] for row in rows] == ["1.00", "1.00", "0.50"]
+
+
+def test_tables_of_several_languages_are_means_of_each_without_the_tag():
+    pairs = [
+        SentencePair("xxzh We walk today.", WANTED[0], languages="en-zh"),
+        SentencePair("xxzh He reads a book", WANTED[1], languages="en-zh"),
+        SentencePair("xxfr The man did not see it", FRENCH[0], languages="en-fr"),
+        SentencePair("xxfr A key ring is in there", FRENCH[1], languages="en-fr"),
+        SentencePair("xxen 我们今天去公园和湖边散步。", "We walk today in the park.", languages="zh-en"),
+    ]
+    said = [*FOUND, *SAID, "We walk today in the park and then"]
+    card = ScoreCard(said, {"bleu": 1.0}, "")
+    table = f"{Evaluation(pairs, {'greedy': card}, [0, 1, 0, 0, 0], 'mul')}"
+    rows = [line.split()[-4:] for line in table.splitlines() if line]
+    chinese, french = (
+        sacrebleu.corpus_bleu(found, [wanted], tokenize=tokenize).score
+        for found, wanted, tokenize in ((FOUND, WANTED, "zh"), (SAID, FRENCH, "13a"))
+    )
+    english = sacrebleu.corpus_bleu(said[4:], [[pairs[4].target]]).score
+    assert [row for row in rows if row[0] in ("1-5", "6-10", "11-15")] == [
+        ["1-5", "2", f"{chinese:.2f}", "1.00"],
+        ["6-10", "2", f"{french:.2f}", f"{13 / 16:.2f}"],
+        ["11-15", "1", f"{english:.2f}", f"{8 / 6:.2f}"],
+    ]
+    first, last = (sacrebleu.corpus_bleu([FOUND[n]], [[WANTED[n]]], tokenize="zh").score for n in (0, 1))
+    assert ["0", "4", f"{(first + french + english) / 3:.2f}", f"{(1 + 13 / 16 + 8 / 6) / 3:.2f}"] in rows
+    assert ["1", "1", f"{last:.2f}", "1.00"] in rows

@@ -69,12 +69,13 @@ class Evaluation:
 
     def __repr__(self) -> str:
         name, last = list(self.scored.items())[-1]
-        sources, references = [pair.source for pair in self.pairs], [pair.target for pair in self.pairs]
-        groups = {"source words": by_source_length(sources)}
+        sources, references = zip(*(pair.texts for pair in self.pairs), strict=True)
+        languages = [pair.languages for pair in self.pairs]
+        groups = {"source words": by_source_length(sources, languages)}
         if any(self.num_unknown):
             groups["unknown words"] = by_unknown_words(self.num_unknown)
         tables = [
-            group_table(f"{title} ({name})", places, last.texts, references, self.language)
+            group_table(f"{title} ({name})", places, last.texts, references, self.language, languages)
             for title, places in groups.items()
         ]
         return "\n\n".join([score_table(self.scored), *tables])
@@ -103,7 +104,7 @@ def evaluation(
 
     `files` are those of source and reference, for the warning.
     """
-    num_unknown = unknown_counts(translator.unknown_tokens, [pair.source for pair in pairs], *files)
+    num_unknown = unknown_counts(translator.unknown_tokens, [pair.texts[0] for pair in pairs], *files)
     announce(f"translating {counted(len(pairs), 'sentence')}")
     scored = score_searches(translator, pairs, search, with_interval=True)
     return Evaluation(pairs, scored, num_unknown, translator.target_language)

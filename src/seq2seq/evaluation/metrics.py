@@ -222,6 +222,11 @@ def _declared(name: str, metric: Any) -> Direction | None:
     return "max" if declared else "min"
 
 
+def places_by(codes: Texts) -> dict[str, list[int]]:
+    """Return the places of the sentences of each code, such as that of a pair of languages."""
+    return {code: [place for place, each in enumerate(codes) if each == code] for code in sorted({*codes})}
+
+
 def scores_by_languages(
     hypotheses: Texts, references: Texts, languages: Texts, *, sources: Texts = (), **options: Any
 ) -> dict[str, float]:
@@ -230,8 +235,7 @@ def scores_by_languages(
     A pair's scores are those of its target language, see `scores_of`, which takes the other `options`.
     """
     found = {}
-    for name in sorted({*languages}):
-        places = [place for place, each in enumerate(languages) if each == name]
+    for name, places in places_by(languages).items():
         texts, others, given = (
             [side[place] for place in places if side] for side in (hypotheses, references, sources)
         )

@@ -7,7 +7,7 @@ from typing import Any
 from seq2seq.common.counted import counted
 from seq2seq.data.words import text_words
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
-from seq2seq.evaluation.metrics import METRICS, scores_of
+from seq2seq.evaluation.metrics import METRICS, places_by, scores_of
 from seq2seq.evaluation.significance import interval_of
 
 Texts = Sequence[str]
@@ -91,21 +91,39 @@ def score_table(cards: dict[str, ScoreCard]) -> str:
 
 
 def group_table(
-    title: str, groups: Mapping[str, Sequence[int]], hypotheses: Texts, references: Texts, language: str
+    title: str,
+    groups: Mapping[str, Sequence[int]],
+    hypotheses: Texts,
+    references: Texts,
+    language: str,
+    languages: Texts = (),
 ) -> str:
-    """Return a table of the scores of groups of sentences, given by name and places: BLEU and the ratio of words."""
+    """Return a table of the scores of groups of sentences, given by name and places: BLEU and the ratio of words.
+
+    If `languages` name the pair of each sentence, both are means over the pairs of languages of the group.
+    """
     lines = [f"{title:<26}{'sentences':>12}{'BLEU':>12}{'length':>12}"]
     for name, places in groups.items():
-        texts, others = [hypotheses[place] for place in places], [references[place] for place in places]
-        num_words = [sum(map(len, text_words(side))) for side in (texts, others)]
-        bleu, ratio = cased_bleu(texts, others, language), num_words[0] / max(num_words[1], 1)
+        found = []
+        for pair, inner in places_by([languages[p] if languages else "" for p in places]).items():
+            texts, others = ([side[places[i]] for i in inner] for side in (hypotheses, references))
+            num_words = [sum(map(len, text_words(side))) for side in (texts, others)]
+            bleu = cased_bleu(texts, others, pair.rpartition("-")[2] or language)
+            found.append((bleu, num_words[0] / max(num_words[1], 1)))
+        bleu, ratio = (sum(each) / len(found) for each in zip(*found, strict=True))
         lines.append(f"{name:<26}{len(places):>12,}{bleu:>12.2f}{ratio:>12.2f}")
     return "\n".join(lines)
 
 
-def by_source_length(sources: Texts) -> dict[str, list[int]]:
-    """Return the places of sentences with 1 to 5 words, 6 to 10, and so on."""
-    steps = [max(len(words) - 1, 0) // LENGTH_STEP for words in text_words(sources)]
+def by_source_length(sources: Texts, languages: Texts = ()) -> dict[str, list[int]]:
+    """Return the places of sentences with 1 to 5 words, 6 to 10, and so on.
+
+    If `languages` name the pair of each sentence, words are those of each source language, see `text_words`.
+    """
+    steps = [0] * len(sources)
+    for places in places_by([each.partition("-")[0] for each in languages or [""] * len(sources)]).values():
+        for place, words in zip(places, text_words([sources[p] for p in places]), strict=True):
+            steps[place] = max(len(words) - 1, 0) // LENGTH_STEP
     return _grouped(steps, lambda step: f"{step * LENGTH_STEP + 1}-{(step + 1) * LENGTH_STEP}")
 
 
