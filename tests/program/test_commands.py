@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+import sacrebleu
 from safetensors.torch import load_file, save_file
 
 import seq2seq
@@ -17,6 +18,7 @@ from seq2seq.cli.main import COMMANDS, command, main
 from seq2seq.cli.parser import parser_of
 from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import keep_whole_lines
+from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
@@ -298,6 +300,24 @@ def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences,
     program(tiny_run, "-o", "translating.html", command="export page", cwd=tmp_path, check=0)
     for name in ("page", "own", "translating"):
         assert "<script" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+
+
+def test_recorded_translations_into_several_languages_have_the_bleu_of_each(tmp_path, program):
+    sources, reference = ["xxzh it is so", "xxfr it is so"], "天天天天地天天"
+    codecs = tokenizers_of([SentencePair(each, reference) for each in sources], ("mul", "mul"))
+    model = model_of(source_vocab_size=codecs[0].vocab_size, target_vocab_size=codecs[1].vocab_size).float()
+    model.decoder.output.bias.data[codecs[1].encode("天")[0]] = 1e3
+    save_model_folder(tmp_path / "model", SavedModel(model, *codecs))
+    (tmp_path / "a.in").write_text("".join(f"{each}\n" for each in sources))
+    (tmp_path / "a.out").write_text(f"{reference}\n" * 2, encoding="utf-8")
+    program("model", "--source", "a.in", "--target", "a.out", "--logdir", "log", "--beam-size", "1",
+            command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
+    for number, tokenize in ((1, "zh"), (2, "13a")):
+        tag = f"attention/{number}/greedy"
+        (found,) = read_steps(tmp_path / "log", tag, most=9, most_bytes=1 << 20).values()
+        text = "".join(token for token in found.target if token == "天")
+        expected = sacrebleu.sentence_bleu(text, [reference], tokenize=tokenize).score
+        assert (found.bleu, expected > 5) == (pytest.approx(expected, abs=0.01), tokenize == "zh")
 
 
 def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_path, program):

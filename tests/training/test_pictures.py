@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -9,6 +10,8 @@ import lightning.pytorch as pl
 import markdown
 import numpy as np
 import pytest
+import sacrebleu
+import torch
 from lightning.pytorch.loggers import TensorBoardLogger
 from PIL import Image
 from scipy.stats import kendalltau
@@ -16,8 +19,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained, validations_of
 from seq2seq.attention import AdditiveScore, Attention, UniformScore
-from seq2seq.data import PairsCorpus
+from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
+from seq2seq.errors import InputError
 from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.training import AttentionLogger, TranslationModule
@@ -27,7 +31,7 @@ from seq2seq.visualization import AttentionFigure, save_heatmap
 from seq2seq.visualization.heatmap import write_gif
 from tensorboard_attention.colors import weight_colors
 from tensorboard_attention.event_files import read_steps
-from tests.small import tokenizers_of
+from tests.small import model_of, tokenizers_of
 
 PIXELS = np.zeros((2, 3, 3), np.uint8)
 
@@ -161,6 +165,45 @@ def test_an_alarm_is_told_once_and_marks_every_step(train, capsys):
         assert all("not formed" in mark for record in each.values() for mark in record.marks)
         assert [len(record.marks) for record in each.values()] == [1, 1]
     assert capsys.readouterr().err.count("not formed") == 1
+
+
+def test_records_of_several_languages_have_the_bleu_of_each(tmp_path):
+    learned, chinese, german = "我们今天去花园散步。", "我们今天去公园散步。", "Wir gehen heute."
+    pairs = [
+        SentencePair("xxzh a", learned, languages="en-zh"),
+        SentencePair("xxde a", german, languages="en-de"),
+    ]
+    others = [replace(pairs[0], target=chinese), pairs[1]]
+    data = PairsCorpus(
+        train=pairs * 30, validation=others, batch_size=2, target_tokenizer=CharacterTokenizer,
+        source_language="mul", target_language="mul",
+    )  # fmt: skip
+    source, target = (codec.vocab_size for codec in data.tokenizers)
+    model = model_of(
+        source_vocab_size=source, target_vocab_size=target, embedding_size=16, decoder_hidden_size=24
+    ).train()
+
+    def trained(text):
+        callback = AttentionLogger(sentences=2, heatmaps=0, texts=[text])
+        trainer = pl.Trainer(
+            max_epochs=2, accelerator="cpu", logger=TensorBoardLogger(str(tmp_path), name="", version=""),
+            callbacks=[callback], enable_checkpointing=False,
+            enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0, log_every_n_steps=1,
+        )  # fmt: skip
+        trainer.fit(TranslationModule(model, optimizer=partial(torch.optim.Adam, lr=0.01)), datamodule=data)
+        for logger in trainer.loggers:
+            logger.experiment.close()
+
+    refusal = r"callbacks\.attention\.texts: .*: begin each sentence with the tag of one, such as xxde, xxzh$"
+    with pytest.raises(InputError, match=refusal):
+        trained("a")
+    trained(f"xxzh a ||| {chinese}")
+    for name, wanted, tokenize in (("0", chinese, "zh"), ("1", german, "13a"), ("text 1", chinese, "zh")):
+        last = list(read_steps(tmp_path, f"attention/{name}/greedy", most=9, most_bytes=1 << 20).values())[-1]
+        said = "".join(last.target[:-1])
+        expected = sacrebleu.sentence_bleu(said, [wanted], tokenize=tokenize).score
+        assert last.bleu == pytest.approx(expected, abs=0.01)
+        assert expected > 5
 
 
 def test_the_benchmark_of_alarms_trains_and_finds_a_missing_mask(tmp_path):

@@ -112,7 +112,7 @@ def record(
             has_reference = kind != FORCED and bool(clean(pair.target))
             bleu = None
             if has_reference:
-                bleu = sentence_bleu_score(each.text, pair.target, translator.target_language)
+                bleu = sentence_bleu_score(each.text, pair.target, translator.language_of(pair.source))
             add_attention(
                 writer,
                 f"attention/{number}",

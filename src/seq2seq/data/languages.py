@@ -129,13 +129,16 @@ def target_tag(language: str) -> str:
     return "xx" + re.sub(r"[^a-z0-9]", "", language.lower())
 
 
-def require_tags(sentences: Iterable[str], vocabulary: Sequence[str], target_language: str) -> None:
+def require_tags(
+    sentences: Iterable[str], vocabulary: Sequence[str], target_language: str, key: str = ""
+) -> None:
     """Check that each sentence names its target language, if a model has several.
 
     Args:
         sentences: Source sentences, cleaned.
         vocabulary: The tokens of the source; in one of few subwords, a tag is several.
         target_language: Code of the target language; ``mul``: several.
+        key: That of the sentences, if they are of the configuration.
 
     Raises:
         InputError: A sentence that is not blank begins with no `target_tag`.
@@ -146,7 +149,8 @@ def require_tags(sentences: Iterable[str], vocabulary: Sequence[str], target_lan
     for sentence in filter(None, sentences):
         tag = re.match("xx[a-z0-9]{2,}(?= )", sentence)
         if tag is None or (len(tags) > 1 and tag[0] not in tags):
+            way = "" if key else "choose one with --to, or "
             raise InputError(
-                "this model translates into several languages: choose one with --to, or begin each sentence with the tag "
+                f"{key and f'{key}: '}this model translates into several languages: {way}begin each sentence with the tag "
                 f"of one, such as {', '.join(sorted(tags)) or 'xxde'}"
             )

@@ -125,6 +125,16 @@ class Translator:
         """Code of the target language."""
         return self._to or self._target_tokenizer.language
 
+    def language_of(self, sentence: str) -> str:
+        """Return the code of the language that a sentence is translated into: if there are several, that of its tag.
+
+        A tag tells the script or region of a code only if the model restores the case of each language.
+        """
+        if self.target_language != "mul":
+            return self.target_language
+        tag = clean(sentence).partition(" ")[0]
+        return self._languages.get(tag, tag.removeprefix("xx"))
+
     def facts(self) -> dict[str, str | int]:
         """Return languages, classes and number of parameters of the model, the first one of an ensemble."""
         model = self._models[0]

@@ -12,9 +12,10 @@ from lightning.pytorch.callbacks import Callback
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.datamodule import Prepared, prepared_of
+from seq2seq.data.languages import require_tags, target_tag
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
-from seq2seq.data.words import split_words
+from seq2seq.data.words import clean, split_words
 from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.interventions import attentions_of, leave_one_out, tokens_that_stay
@@ -99,14 +100,7 @@ class AttentionLogger(Callback):
             for place in dict.fromkeys([*range(min(self.sentences, len(split))), *self.indices])
             if 0 < len(split.source[place]) <= longest and 0 < len(split.target[place]) < MAX_TOKENS
         ]
-        own = []
-        for text in self.texts:
-            source, _, target = (part.strip() for part in text.partition("|||"))
-            if not source:
-                raise InputError(
-                    f"callbacks.attention.texts holds {text!r}: give source, or source ||| target"
-                )
-            own.append(SentencePair(source, target))
+        own = self._own_pairs(data)
         self._tags = [f"attention/{place}" for place in places]
         self._tags += [f"attention/text {number}" for number in range(1, len(own) + 1)]
         self._panel = EncodedSplit(
@@ -121,6 +115,22 @@ class AttentionLogger(Callback):
             ),
         )
         self._latest_step = trainer.global_step
+
+    def _own_pairs(self, data: Prepared) -> list[SentencePair]:
+        """Return `texts` as pairs, with their target language if the corpus has several."""
+        codes = {pair.target_language for pair in data.validation.pairs}
+        languages = {target_tag(code): f"mul-{code}" for code in codes if code}
+        own = []
+        for text in self.texts:
+            source, _, target = (part.strip() for part in text.partition("|||"))
+            if not source:
+                raise InputError(
+                    f"callbacks.attention.texts holds {text!r}: give source, or source ||| target"
+                )
+            own.append(SentencePair(source, target, languages=languages.get(source.partition(" ")[0], "")))
+        sources, vocabulary = [clean(pair.source) for pair in own], data.source_tokenizer.vocabulary
+        require_tags(sources, vocabulary, data.target_tokenizer.language, "callbacks.attention.texts")
+        return own
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log what an untrained model attends to."""
@@ -188,7 +198,8 @@ class AttentionLogger(Callback):
                 bleu = None
                 if kind != "forced" and pair.target:
                     text = data.target_tokenizer.decode(hypothesis.ids, pair.target_language)
-                    bleu = sentence_bleu_score(text, pair.target, data.target_tokenizer.language)
+                    language = pair.target_language or data.target_tokenizer.language
+                    bleu = sentence_bleu_score(text, pair.target, language)
                 # gold links are those of the reference, not of a different translation
                 same = target == references[place]
                 add_attention(
