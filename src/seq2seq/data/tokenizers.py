@@ -219,9 +219,14 @@ class Tokenizer(ABC):
 
         `language` is the code of the text's own, of text in several.
         """
-        text = re.sub(r"[\r\n]", " ", self.join(tokens))  # subwords spell rare characters in bytes
+        joined = self.join_in(language, tokens)
+        text = re.sub(r"[\r\n]", " ", joined)  # subwords spell rare characters in bytes
         casing = self.casings.get(language, self.casing)
         return casing.restored(text, self.language) if self.truecase else text
+
+    def join_in(self, language: str, tokens: Sequence[str]) -> str:
+        """Return the text of tokens in one of several languages, if it is joined by rules of its own; see `join`."""
+        return self.join(tokens)
 
     # --- files ---
 
@@ -404,6 +409,11 @@ class WordTokenizer(Tokenizer):
     def join(self, tokens: Sequence[str]) -> str:
         """Join words by the rules of the language."""
         return self._join(list(tokens))
+
+    def join_in(self, language: str, tokens: Sequence[str]) -> str:
+        """Join words by the rules of one of several languages, if those of words are chosen."""
+        is_other = language not in ("", self.language) and self.arguments.get("rules", "word") == "word"
+        return (self.share(language) if is_other else self).join(tokens)
 
 
 class CharacterTokenizer(Tokenizer):

@@ -130,10 +130,9 @@ class Translator:
 
         A tag tells the script or region of a code only if the model restores the case of each language.
         """
-        if self.target_language != "mul":
-            return self.target_language
         tag = clean(sentence).partition(" ")[0]
-        return self._languages.get(tag, tag.removeprefix("xx"))
+        own = tag.removeprefix("xx") if self.target_language == "mul" else self.target_language
+        return self._languages.get(tag, own)
 
     def facts(self) -> dict[str, str | int]:
         """Return languages, classes and number of parameters of the model, the first one of an ensemble."""
@@ -245,7 +244,7 @@ class Translator:
                     found = with_heads(self._models, source, found)
             for index, hypotheses in zip(indices, found, strict=True):
                 text = sentences[index] if replace_unk else ""
-                language = self._languages.get(sentences[index].partition(" ")[0], "")
+                language = self.language_of(sentences[index])
                 made = [self._translation(encoded[index], text, each, language) for each in hypotheses]
                 facts: dict[str, Any] = {"unknown": tuple(self.unknown_tokens(sentences[index]))}
                 if not return_attention:  # the weights of many long lines would fill the memory
