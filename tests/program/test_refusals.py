@@ -339,15 +339,22 @@ def test_a_reverse_model_has_the_other_direction(tmp_path):
 
 def test_output_is_continued_in_the_form_that_it_has(tmp_path, program):
     (tmp_path / "a.en").write_text("I see the dog.\nThe cat sleeps.\n")
-    (tmp_path / "out").write_text("Je vois le chien.\n")
+    cut = "Je vois le chien.\nLe chat"
+    (tmp_path / "out").write_text(cut)
     options = ["grammar-en-fr", "--source", "a.en", "--output", "out", "--resume"]
     refused = program(*options, "--json", cwd=tmp_path, command="translate", check=2)
     assert "out has text" in refused.text
+    assert (tmp_path / "out").read_text() == cut
     program(*options, cwd=tmp_path, command="translate", check=0)
     assert (tmp_path / "out").read_text().count("\n") == 2
     (tmp_path / "out").write_text(json.dumps({"text": "Je vois le chien."}) + "\n")
     refused = program(*options, cwd=tmp_path, command="translate", check=2)
     assert "out has JSON" in refused.text
+    (tmp_path / "out").write_text("one\ntwo\nthree, without an end")
+    (tmp_path / "b.en").write_text("I see the dog.\n")
+    refused = program(*options, "--source", "b.en", cwd=tmp_path, command="translate", check=2)
+    assert "2 lines, more than the source" in refused.text
+    assert (tmp_path / "out").read_text() == "one\ntwo\nthree, without an end"
 
 
 def test_limits_are_those_of_both_searches():

@@ -151,6 +151,8 @@ def _opened(output: Path | None, *, resume: bool, may_resume: bool) -> Iterator[
     if output is None:
         yield sys.stdout
         return
+    if resume and output.exists():
+        keep_whole_lines(output)
     with output.open("a" if resume else "w", encoding="utf-8", newline="\n") as file:
         try:
             yield file
@@ -183,12 +185,12 @@ def _facts(translation: "Translation") -> Iterator[str]:
 
 
 def _num_done(output: Path, *, is_json: bool) -> int:
-    """Return how many lines of a file are kept, see `keep_whole_lines`.
+    """Return how many lines of a file `keep_whole_lines` will keep.
 
     Raises:
-        InputError: They are no JSON where that is asked for, or the reverse.
+        InputError: It is no regular file, or its lines are no JSON where that is asked for, or the reverse.
     """
-    number = keep_whole_lines(output)
+    number, _ = _whole_lines(output)
     if number:
         with output.open(encoding="utf-8", errors="replace") as file:
             line = next(file)
@@ -209,17 +211,23 @@ def keep_whole_lines(path: Path) -> int:
     Raises:
         InputError: It is no regular file.
     """
+    count, end = _whole_lines(path)
+    if end < path.stat().st_size:
+        os.truncate(path, end)
+    return count
+
+
+def _whole_lines(path: Path) -> tuple[int, int]:
+    """Return the number of the lines of a regular file that have an end, and how many bytes they are."""
     if not path.is_file():
         raise InputError(f"--resume needs an output file, not {path}")
     count = end = position = 0
-    with path.open("r+b") as file:
+    with path.open("rb") as file:
         while chunk := file.read(1 << 20):
             count += chunk.count(b"\n")
             end = position + chunk.rfind(b"\n") + 1 if b"\n" in chunk else end
             position += len(chunk)
-        if end < position:
-            file.truncate(end)
-    return count
+    return count, end
 
 
 def as_typed(sentences: Sequence[str]) -> Iterator[str]:
