@@ -104,6 +104,17 @@ def test_runs_for_debugging_are_left_out_unless_they_are_named_or_alone(tmp_path
     assert len(find_runs([tmp_path / "only"])[0]) == 1
 
 
+@pytest.mark.parametrize("content", ["", "seed: 1\n", "seed: 1\nname: damaged\npaths: {runs_dir: runs}\n"])
+def test_a_run_without_settings_is_left_out(content, tmp_path):
+    for name in ("whole", "damaged"):
+        make_run(tmp_path / name, 1, 0.9)
+    (tmp_path / "damaged" / "config.yaml").write_text(content)
+    found, left_out = find_runs([tmp_path])
+    assert [run.folder.name for run in found] == ["whole"]
+    assert len(left_out) == 1
+    assert "damaged cannot be read" in left_out[0]
+
+
 def test_scores_of_runs_alone_are_compared_by_welchs_test(tmp_path):
     make_three(tmp_path)
     settings = settings_of(find_runs([tmp_path])[0])

@@ -142,7 +142,9 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
             overrides = dict(each.lstrip("+~").partition("=")[::2] for each in overrides_of(folder))
             run = FinishedRun(folder, config, metrics, overrides)
             key = repr([run.seed, sorted(run.values().items())])
-            if key in known:
+            if not run.values():  # of an empty file, or of one that was cut off
+                left_out.append(f"{folder} cannot be read (config.yaml has no settings)")
+            elif key in known:
                 left_out.append(f"{folder} has the setting and the seed of {known[key]}")
             elif not metrics.get("finished"):
                 left_out.append(f"{folder} is not finished")
