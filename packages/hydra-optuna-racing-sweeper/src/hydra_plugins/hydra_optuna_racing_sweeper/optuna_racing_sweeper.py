@@ -241,13 +241,14 @@ class OptunaRacingSweeper(Sweeper):
         """Return the key to override and Optuna's distribution by name, and the overrides that all trials share.
 
         Raises:
-            CompactHydraException: A range or an interval is none that Optuna knows, or nothing is searched.
+            CompactHydraException: A range, an interval or a tag is none that is known, or nothing is searched.
         """
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         def distribution(override: Override) -> Any:
             value: Any = override.value()
             numbers: list[Any]
+            refuse_tags(value)
             if isinstance(value, RangeSweep):
                 ends = (value.start, value.stop, value.step)
                 kind = int if all(isinstance(each, int) for each in ends) else float
@@ -628,6 +629,17 @@ def refuse_senseless(settings: SimpleNamespace, directions: Sequence[Any]) -> No
         raise CompactHydraException(
             f"hydra.sweeper.direction={settings.direction}: write minimize or maximize, or a list of them"
         )
+
+
+def refuse_tags(values: Any) -> None:
+    """Raise ValueError if the values of a key have a tag without a meaning."""
+    tags: set[str] = getattr(values, "tags", set())
+    if unknown := sorted(tags - {"log"}):
+        raise ValueError(
+            f"the tag {unknown[0]} has no meaning: write tag(log,…) for a logarithmic scale, or leave it out"
+        )
+    if tags and not isinstance(values, RangeSweep | IntervalSweep):
+        raise ValueError("a choice has no logarithmic scale: leave out the tag log, or write an interval")
 
 
 def rehearse(settings: SimpleNamespace, directions: Sequence[Any], space: dict[str, Any]) -> None:
