@@ -31,6 +31,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.common.arguments import flat
 from seq2seq.common.did_you_mean import nearest
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys
@@ -38,7 +39,7 @@ from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
     ("attention", "luong"): "bilinear", ("attention", "general"): "bilinear", ("attention", "scaled"): "scaled_dot",
-    ("attention", "none"): "additive with decoder=context", ("encoder", "bigru"): "gru", ("encoder", "bilstm"): "lstm",
+    ("attention", "none"): "decoder=context", ("encoder", "bigru"): "gru", ("encoder", "bilstm"): "lstm",
     ("encoder", "brnn"): "lstm", ("encoder", "rnn"): "gru", ("device", "cuda"): "gpu", ("device", "metal"): "mps",
     ("model", "transformer"): "encoder=transformer", ("experiment", "multi30k"): "multi30k_en_de", ("tokenizer", "spm"): "unigram", ("tokenizer", "sentencepiece"): "bpe",
 }  # fmt: skip
@@ -289,15 +290,22 @@ def _unknown_key(key: str) -> str:
         return f"{key}: no such key; {CONTINUES}"
     group, name, *_ = *key.split("."), ""
     file = CONF / group / f"{name}.yaml"
-    if file.is_file() and name in OmegaConf.load(file):
-        return f"{key}: nothing has this key until {group}={name} is given, too"
+    if file.is_file() and name in (chosen := OmegaConf.load(file)):
+        listed = [f"{group}.{each}" for each in flat(OmegaConf.to_container(chosen))]
+        if any(f"{each}.".startswith(f"{key}.") for each in listed):
+            return f"{key}: nothing has this key until {group}={name} is given, too"
+        meant = nearest_key(key, [f"{group}.{name}", *listed])
+        return _no_such_key(key, meant, f"with {group}={name}, ")
     if choices := choices_with(key):
         return f"{key}: no such key with what was chosen; it belongs to {' or '.join(choices[:4])}"
     if key in known_keys():
         return f"{key}: no such key with what was chosen; another choice of its group has it"
-    meant = OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys())
+    return _no_such_key(key, OTHER_KEYS.get(key.lower()) or nearest_key(key, known_keys()))
+
+
+def _no_such_key(key: str, meant: str | None, where: str = "") -> str:
     hint = f"did you mean {meant}? " if meant else ""
-    return f"{key}: no such key; {hint}write +{key}=… for an argument that no file lists"
+    return f"{key}: no such key; {hint}{where}write +{key}=… for an argument that no file lists"
 
 
 def _omegaconf(error: OmegaConfBaseException) -> str | None:
