@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.run.config import HYDRA_BASE
-from seq2seq.run.procedure import warn_of_slow_precision
+from seq2seq.run.procedure import warn_of_slow_precision, write_hparams
 from tests.conftest import ROOT, TINY
 
 BROKEN = """
@@ -171,7 +171,9 @@ def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
 def test_a_run_that_began_from_another_checkpoint_continues_from_its_own(here, program, tiny_run):
     run = [*TINY, "name=begun", f"ckpt_path={tiny_run}/checkpoints/last.ckpt"]
     program(*run, "trainer.max_epochs=3", cwd=here, check=0)
+    (here / "runs/baseline/begun/.replaced").mkdir()  # of an overwrite that was killed
     done = program(*run, "trainer.max_epochs=4", cwd=here, check=0)
+    assert not (here / "runs/baseline/begun/.replaced").exists()
     assert "epoch   4/" in done.text
     assert "epoch   3/" not in done.text
     assert hparams_of(here / "runs/baseline/begun")["trainer.max_epochs"].number_value == 4
@@ -370,6 +372,19 @@ def hparams_of(run):
 
     content = EventAccumulator(str(run)).Reload().PluginTagToContent("hparams")
     return HParamsPluginData.FromString(content["_hparams_/session_start_info"]).session_start_info.hparams
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_the_row_of_a_folder_of_logs_is_replaced_at_an_address_too(address, tmp_path):
+    folder = tmp_path / "lr=[1]*"
+    folder.mkdir()
+    for epochs in (1, 2):
+        write_hparams(
+            address.format(folder), {"trainer.max_epochs": epochs, "clip": float("inf")}, {"test/bleu": 1.0}
+        )
+        assert hparams_of(folder)["trainer.max_epochs"].number_value == epochs
+        assert hparams_of(folder)["clip"].string_value == "inf"
+    assert len(list(folder.iterdir())) == 1
 
 
 def test_overrides_and_scores_are_a_row_of_the_hparams_tab(tiny_run):

@@ -107,15 +107,28 @@ def set_aside(run_dir: Path) -> Iterator[None]:
     try:
         yield
     except InputError:
-        if moved or not any(
-            run_dir.glob("checkpoints/*.ckpt")
-        ):  # else it has trained, and there is nothing to put back
+        has_trained = any(run_dir.glob("checkpoints/*.ckpt"))
+        if moved or not has_trained:
             clear(run_dir)
         for path, place in moved:
             place.rename(path)
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def kept_files(run_dir: Path) -> Iterator[None]:
+    """Keep what a run that goes on says of itself: if it is refused, the files are again what they were."""
+    shutil.rmtree(run_dir / ASIDE, ignore_errors=True)  # of an overwrite that was killed
+    files = [run_dir / name for name in ("config.yaml", "overrides.yaml", "metrics.json")]
+    before = {path: path.read_bytes() for path in files if path.is_file()}
+    try:
+        yield
+    except InputError:
+        for path, content in before.items():
+            path.write_bytes(content)
+        raise
 
 
 def save_config(config: DictConfig, run_dir: Path) -> None:

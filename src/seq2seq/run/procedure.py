@@ -34,6 +34,7 @@ from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
+    kept_files,
     lock,
     no_empty_folder,
     one_a_line,
@@ -467,19 +468,6 @@ def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def kept_files(folder: Path) -> Iterator[None]:
-    """Keep what a run that goes on says of itself: if it is refused, the files are again what they were."""
-    files = [folder / name for name in ("config.yaml", "overrides.yaml", "metrics.json")]
-    before = {path: path.read_bytes() for path in files if path.is_file()}
-    try:
-        yield
-    except InputError:
-        for path, content in before.items():
-            path.write_bytes(content)
-        raise
-
-
 def warn_of_slow_precision(trainer: "pl.Trainer") -> None:
     """Warn of bfloat16 on a processor that has no instructions for it."""
     import torch
@@ -701,37 +689,36 @@ def log_scores(
     chosen = {name for name in greedy if name in ("bleu", "chrf", wanted) or named_by(name, own)}
     few = {name: value for name, value in scores.items() if name.removeprefix("test/") in chosen}
     for logger in trainer.loggers:
-        if isinstance(logger, TensorBoardLogger) and few and is_address(logger.log_dir):
-            logger.log_hyperparams(given, few, trainer.global_step)
-        elif isinstance(logger, TensorBoardLogger) and few:
+        if isinstance(logger, TensorBoardLogger) and few:
             logged = logged_at(logger.log_dir, started_at) if started_at == trainer.global_step else set()
-            logger.log_metrics(
-                {name: value for name, value in few.items() if name not in logged}, trainer.global_step
-            )
-            write_hparams(Path(logger.log_dir), given, few)
+            new = {name: value for name, value in few.items() if name not in logged}
+            logger.log_metrics(new, trainer.global_step)
+            write_hparams(logger.log_dir, given, few)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()
 
 
-def write_hparams(folder: Path, given: Mapping[str, Any], scores: Mapping[str, float]) -> None:
+def write_hparams(folder: str, given: Mapping[str, Any], scores: Mapping[str, float]) -> None:
     """Write the row of TensorBoard's HParams tab, in the place of that of an earlier start.
 
     It has a file of events of its own: of all rows in the files of a folder TensorBoard shows the first, which for a
     run that goes on, such as with more epochs, would be overrides beside the scores of other ones. A TensorBoard that
-    is open shows the first one until it is started again.
+    is open shows the first one until it is started again. The folder may be an address.
     """
+    from fsspec import url_to_fs
     from torch.utils.tensorboard import FileWriter
     from torch.utils.tensorboard.summary import hparams
 
-    earlier = list(folder.glob("events.out.tfevents.*.hparams"))
+    system, path = url_to_fs(folder)
+    earlier = [file for file in system.ls(path, detail=False) if file.endswith(".hparams")]
     plain = {key: value if is_plain(value) else str(value) for key, value in given.items()}
-    writer = FileWriter(str(folder), filename_suffix=".hparams")
+    writer = FileWriter(folder, filename_suffix=".hparams")
     for each in hparams(plain, dict(scores)):
         writer.add_summary(each)
     writer.close()
     for file in earlier:
-        file.unlink()
+        system.rm(file)
 
 
 def is_plain(value: Any) -> bool:
