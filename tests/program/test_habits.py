@@ -374,17 +374,21 @@ def hparams_of(run):
     return HParamsPluginData.FromString(content["_hparams_/session_start_info"]).session_start_info.hparams
 
 
-@pytest.mark.parametrize("address", ["{}", "file://{}"])
-def test_the_row_of_a_folder_of_logs_is_replaced_at_an_address_too(address, tmp_path):
-    folder = tmp_path / "lr=[1]*"
-    folder.mkdir()
+@pytest.mark.parametrize(("name", "address"), [("lr=[1]*", "{}"), ("lr=[1]*", "file://{}"), ("a::b", "{}")])
+def test_the_row_of_a_folder_of_logs_is_replaced_at_an_address_too(name, address, tmp_path):
+    folder, other = tmp_path / name, tmp_path / "a"
+    other.mkdir()
+    (folder / "own.hparams").mkdir(parents=True)
+    (folder / "mine.hparams").write_text("mine")
+    write_hparams(str(other), {"trainer.max_epochs": 9}, {"test/bleu": 1.0})
     for epochs in (1, 2):
         write_hparams(
             address.format(folder), {"trainer.max_epochs": epochs, "clip": float("inf")}, {"test/bleu": 1.0}
         )
         assert hparams_of(folder)["trainer.max_epochs"].number_value == epochs
         assert hparams_of(folder)["clip"].string_value == "inf"
-    assert len(list(folder.iterdir())) == 1
+    assert len(list(folder.iterdir())) == 3
+    assert hparams_of(other)["trainer.max_epochs"].number_value == 9
 
 
 def test_overrides_and_scores_are_a_row_of_the_hparams_tab(tiny_run):

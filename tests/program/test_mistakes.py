@@ -104,6 +104,7 @@ TRAIN = {
     "a score that is none": (["+module.metrics.mine=3"], r"module\.metrics=.*_target_"),
     "null for attention": (["model.decoder.attention=null"], r"model\.decoder\.attention=null"),
     "null for a score": (["model.decoder.attention.score=null"], r"model\.decoder\.attention\.score=null"),
+    "null for a dropout": (["model.decoder.attention.dropout=null"], r"model\.decoder\.attention\.dropout=null: expected a number"),
     "null for a tokenizer": (["data.tokenizer=null"], r"data\.tokenizer=null"),
     "no batch": (["trainer.limit_train_batches=0"], r"trainer\.limit_train_batches=0"),
     "batches to overfit": (["+trainer.overfit_batches=2"], r"debug=overfit"),
@@ -325,6 +326,36 @@ def test_an_overwrite_that_is_refused_leaves_the_run_as_it_was(wrong, program, t
         str(path.relative_to(run)) for path in {*before, *after} if before.get(path) != after.get(path)
     }
     assert changed <= {"train.log", *(f".hydra/{name}.yaml" for name in ("config", "hydra", "overrides"))}
+
+
+FAILS = """
+import errno
+from lightning.pytorch import Callback
+ERRORS = {"disk": OSError(errno.ENOSPC, "No space left on device"), "fault": AttributeError("of my own"), "stop": KeyboardInterrupt()}
+class Fails(Callback):
+    def __init__(self, kind):
+        self.kind = kind
+    def on_fit_start(self, trainer, pl_module):
+        raise ERRORS[self.kind]
+"""
+
+
+@pytest.mark.parametrize("kind", ["disk", "fault", "stop", "rate"])
+def test_an_overwrite_that_ends_before_its_first_checkpoint_leaves_the_run_as_it_was(
+    kind, program, tiny_run, tmp_path
+):
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    (tmp_path / "fails.py").write_text(FAILS)
+    given = {"rate": ["optimizer.lr=1e30", "trainer.gradient_clip_val=null"]}.get(
+        kind, ["+callbacks.own._target_=fails.Fails", f"+callbacks.own.kind={kind}"]
+    )
+    left = ["model/model.safetensors", "checkpoints/last.ckpt", "metrics.json", "config.yaml"]
+    before = {name: (run / name).read_bytes() for name in left}
+    assert program(*TINY, "overwrite=true", f"hydra.run.dir={run}", *given, cwd=tmp_path).status
+    assert {name: (run / name).read_bytes() for name in left} == before
+    assert len([*run.glob("events.out.tfevents.*")]) == len([*tiny_run.glob("events.out.tfevents.*")])
+    assert not (run / ".replaced").exists()
 
 
 def test_a_first_start_that_is_refused_leaves_its_name_free(program, tmp_path):

@@ -368,7 +368,9 @@ def check(node: Any, key: str = "") -> None:
             taken = [name for name in arguments if name not in PASSED.get(place, ())]
             problems.append(_superfluous(place, part["_target_"], superfluous, taken))
         for name, value in part.items():
-            if name in hints and not (
+            if name not in hints or (value is None and f"{place}.{name}" in DERIVED):
+                continue
+            if not (
                 fits(value, hints[name]) and (value is not None or may_be_null(name, hints[name], target))
             ):
                 is_nan = isinstance(value, float) and math.isnan(value)
@@ -435,8 +437,8 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
     return target
 
 
-DERIVED = "batch_size", "dropout", "_recursive_"
-"""Arguments that null leaves to the program, or to Hydra."""
+DERIVED = "data.batch_size", "model.encoder.dropout", "model.decoder.dropout"
+"""Arguments that null leaves to the program."""
 
 KINDS: dict[Any, str] = {
     int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping", type(None): "null",
@@ -463,13 +465,15 @@ def in_words(hint: Any) -> str:
 
 
 def may_be_null(name: str, hint: Any, target: Any) -> bool:
-    """Return whether null is taken for an argument: it derives a value, fits the annotation, or is as good as false or no text."""
+    """Return whether null is taken for an argument: it is left to Hydra, fits the annotation, or is as good as false or no text."""
     known, parts = parameters_of(target), _parts(hint)
     is_true = known[name].default is not False if name in known else name == "_partial_"
     is_number = int in parts or float in parts or any(get_origin(part) in LISTS for part in parts)
     is_factory = any(get_origin(part) is Callable for part in parts)
     return (
-        name in DERIVED or type(None) in parts or not (is_number or is_factory or (bool in parts and is_true))
+        name == "_recursive_"
+        or type(None) in parts
+        or not (is_number or is_factory or (bool in parts and is_true))
     )
 
 

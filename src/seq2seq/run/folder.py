@@ -94,9 +94,9 @@ def clear(run_dir: Path) -> None:
 
 @contextmanager
 def set_aside(run_dir: Path) -> Iterator[None]:
-    """Set the outputs of an earlier run aside: they come back if what follows is refused, and are removed if not.
+    """Set the outputs of an earlier run aside: they come back if what follows is refused or ends before its first checkpoint.
 
-    They have numbers for names meanwhile, or TensorBoard and ``compare`` would find a run there.
+    If not, they are removed. They have numbers for names meanwhile, or TensorBoard and ``compare`` would find a run there.
     """
     aside = run_dir / ASIDE
     shutil.rmtree(aside, ignore_errors=True)
@@ -106,12 +106,13 @@ def set_aside(run_dir: Path) -> Iterator[None]:
         path.rename(place)
     try:
         yield
-    except InputError:
+    except BaseException as error:  # also of a full disk, of a callback, and Ctrl-C
         has_trained = any(run_dir.glob("checkpoints/*.ckpt"))
-        if moved or not has_trained:
+        is_refused = isinstance(error, InputError)
+        if (is_refused and moved) or (not has_trained and (is_refused or moved)):
             clear(run_dir)
-        for path, place in moved:
-            place.rename(path)
+            for path, place in moved:
+                place.rename(path)
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)

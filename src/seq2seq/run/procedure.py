@@ -707,11 +707,18 @@ def write_hparams(folder: str, given: Mapping[str, Any], scores: Mapping[str, fl
     is open shows the first one until it is started again. The folder may be an address.
     """
     from fsspec import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
     from torch.utils.tensorboard import FileWriter
     from torch.utils.tensorboard.summary import hparams
 
-    system, path = url_to_fs(folder)
-    earlier = [file for file in system.ls(path, detail=False) if file.endswith(".hparams")]
+    # a name of a folder may have ``::``, which would join two addresses
+    system, path = url_to_fs(folder) if "://" in folder else (LocalFileSystem(), folder)
+    earlier = [
+        each["name"]
+        for each in system.ls(path, detail=True)
+        if each["type"] == "file"
+        and re.search(r"(^|[/\\])events\.out\.tfevents\.[^/\\]*\.hparams$", each["name"])
+    ]
     plain = {key: value if is_plain(value) else str(value) for key, value in given.items()}
     writer = FileWriter(folder, filename_suffix=".hparams")
     for each in hparams(plain, dict(scores)):
