@@ -57,6 +57,9 @@ WRITTEN = [
     ("hy", "Ինչո՞ւ եկար, Այո՞։"), ("hy", "Ողջո՜ւյն, մի՛ գնա՝ այո։"), ("ca", "La col·lecció és intel·ligent."), ("he", "צה״ל בבית־ספר, רח׳ ג׳ון."),
     ("fi", "klo 10.30 EU:n ja k:a."), ("de", "Lehrer*innen, Lehrer:innen."), ("fa", "۱۲٬۳۴۵٫۵ کتاب."), ("ti", "ሰላም፣ እንታይ፧"),
     ("he", 'ארה"ב אמרה "כן".'), ("bo", "བོད་སྐད་ཡིག་གེ།"), ("uz", "O‘zbekiston bo‘ldi."), ("am", "ሰላም፡ልዑል።"),
+    ("sl", "»Pridi!« je rekel."), ("hr", "Rekao je: »Da«, i otišao."), ("hu", "„Azt mondta: »igen«.”"), ("sv", "Han sade »ja« och gick."),
+    ("de", "Er sagte «ja» und ging."), ("pl", "On: ›tak‹ i »nie«."), ("sv", "Han sade »ja» och gick."), ("es", "Dijo: «sí»."),
+    ("en", "Read %u of %lu bytes, %5.2f MB, %.1f, %2$@, %1$u and %-5s."), ("en", "Hello ${user}, 100% sure."),
 ]  # fmt: skip
 
 

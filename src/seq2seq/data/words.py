@@ -55,7 +55,9 @@ _KINDS = (
     rf"(?<!{LETTER}[+.-]?){LETTER}(?:[.+-]?{LETTER})*@{LETTER}(?:[.-]?{LETTER})*\.{LETTER}+",  # me@example.org
     rf"(?<!{LETTER}[.-]?)(?:{LETTER}+(?:-{LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])(?!{LETTER})(?:/{_PATH})?)",
     rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER})",  # U.S., z.B.
-    rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})",  # %s
+    rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})|\$\{{{LETTER}+\}}",  # %s, ${user}
+    # %ld, %5.2f, %2$@; not after a number, as in 50%-os
+    rf"(?<!\p{{N}})%(?:\({LETTER}+\)|[0-9]+\$)?[-+#0]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@](?!{LETTER})",
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
     rf"{LETTER}+(?:(?:{WITHIN}){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’׳]|-(?!\S))?",
@@ -77,6 +79,8 @@ _UNSPACED, _SPACED = (
 
 QUOTES = {'"': '"', "„": "“”", "“": "”"}
 """Quotation marks that open, and those that close what they opened."""
+ANGLES = "«»", "‹›"
+"""Marks that open or close, by the language and the text."""
 OTHER_QUOTES = {
     "de": {"»": "«", "›": "‹"}, "da": {"»": "«", "›": "‹"}, "sv": {"”": "”", "»": "»"}, "fi": {"”": "”", "»": "»"},
 }  # fmt: skip
@@ -164,9 +168,21 @@ def join_words(words: Sequence[str], language: str) -> str:
     return (ENGLISH_APOSTROPHE if base == "en" else APOSTROPHE).sub(r"\1", text)
 
 
+def _quotes(words: Sequence[str], base: str) -> dict[str, str]:
+    """Return the marks that open in a text, and those that close what they opened: of « and » the first one opens."""
+    quotes = {**QUOTES, **OTHER_QUOTES.get(base, {})}
+    for left, right in ANGLES if base != "fr" else ():
+        first = next((word for word in words if word in (left, right)), None)
+        if first == right and left in words:
+            quotes[right] = left
+        elif first == left:
+            quotes.pop(right, None)
+    return quotes
+
+
 def _quoted(words: Sequence[str], base: str) -> list[str]:
     """Return words in which quotation marks are glued to what they quote: every other one of ``"`` closes."""
-    quotes, opened, found = {**QUOTES, **OTHER_QUOTES.get(base, {})}, list[str](), list[str]()
+    quotes, opened, found = _quotes(words, base), list[str](), list[str]()
     for place, word in enumerate(words):
         if len(word) == 1 and opened and word in opened[-1]:
             opened.pop()

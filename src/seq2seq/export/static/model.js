@@ -324,7 +324,8 @@ const KINDS = [
   String.raw`(?<!${LETTER}[+.\-]?)${LETTER}(?:[.+\-]?${LETTER})*@${LETTER}(?:[.\-]?${LETTER})*\.${LETTER}+`,
   String.raw`(?<!${LETTER}[.\-]?)(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
-  String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}`,
+  String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}|\$\{${LETTER}+\}`,
+  String.raw`(?<!\p{N})%(?:\(${LETTER}+\)|[0-9]+\$)?[\-+#0]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@]${NO_LETTER}`,
   String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:${WITHIN})${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’׳]|-(?!\S))?`,
   String.raw`${UNSPACED_LETTER}[\p{M}\u200c\u200d\uff9e\uff9f]*`,
   String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
@@ -333,6 +334,7 @@ const WORD = new RegExp(KINDS.join("|"), "gu");
 const LETTERS = new RegExp(`${LETTER}+`, "gu");
 
 const QUOTES = { '"': '"', "„": "“”", "“": "”" };
+const ANGLES = ["«»", "‹›"];
 const OTHER_QUOTES = { de: { "»": "«", "›": "‹" }, da: { "»": "«", "›": "‹" }, sv: { "”": "”", "»": "»" }, fi: { "”": "”", "»": "»" } };
 const GLUE = "\0";
 const THEN = '(?=[ "“”«»‹›]|$)';
@@ -364,9 +366,20 @@ function joinWords(words, language) {
   return text.replace(language === "en" ? ENGLISH_APOSTROPHE : APOSTROPHE, "$1");
 }
 
+// Marks that open, with those that close what they opened: of « and » the first one opens.
+function quotesOf(words, language) {
+  const quotes = new Map(Object.entries({ ...QUOTES, ...OTHER_QUOTES[language] }));
+  for (const [left, right] of language === "fr" ? [] : ANGLES) {
+    const first = words.find((word) => word === left || word === right);
+    if (first === right && words.includes(left)) quotes.set(right, left);
+    else if (first === left) quotes.delete(right);
+  }
+  return quotes;
+}
+
 // Quotation marks are glued to what they quote.
 function quoted(words, language) {
-  const quotes = new Map(Object.entries({ ...QUOTES, ...OTHER_QUOTES[language] }));
+  const quotes = quotesOf(words, language);
   const opened = [];
   return words.map((word, place) => {
     if (word.length === 1 && opened.at(-1)?.includes(word)) {
