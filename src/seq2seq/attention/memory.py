@@ -6,7 +6,8 @@ from torch import Tensor
 
 State = tuple[Tensor, ...]
 """The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
-decoders have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
+decoders have a tensor for each layer, that of Luong also what it feeds to the next step, and then the state of the
+attention, which is () in most kinds of attention."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from seq2seq.models.seq2seq import Seq2Seq
 
 
 class Kernel(NamedTuple):
-    """A way to compute products: an engine of PyTorch, and the number of integers that inputs are rounded to."""
+    """A way to compute products: an engine of PyTorch, and the number of steps of the integers that inputs are rounded to."""
 
     engine: str
     steps: int = 255

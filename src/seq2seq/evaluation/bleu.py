@@ -22,7 +22,7 @@ NUM_STATISTICS = 10
 
 
 def bleu_metric(language: str, *, lowercase: bool = False, effective_order: bool = False) -> "BLEU":
-    """Return sacreBLEU's metric for a language: words for zh, ja and ko, else 13a tokens.
+    """Return sacreBLEU's metric for a language: characters for zh, words for ja and ko, else 13a tokens.
 
     Characters for other languages without spaces, and if the package for the words is missing, which prints a
     warning once. The signature names the tokenizer.
