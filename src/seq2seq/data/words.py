@@ -79,7 +79,7 @@ _UNSPACED, _SPACED = (
 
 QUOTES = {'"': '"', "„": "“”", "“": "”"}
 """Quotation marks that open, and those that close what they opened."""
-ANGLES = "«»", "‹›"
+ANGLES = ("«", "»"), ("‹", "›")
 """Marks that open or close, by the language and the text."""
 OTHER_QUOTES = {
     "de": {"»": "«", "›": "‹"}, "da": {"»": "«", "›": "‹"}, "sv": {"”": "”", "»": "»"}, "fi": {"”": "”", "»": "»"},
