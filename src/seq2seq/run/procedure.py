@@ -716,8 +716,7 @@ def write_hparams(folder: str, given: Mapping[str, Any], scores: Mapping[str, fl
     earlier = [
         each["name"]
         for each in system.ls(path, detail=True)
-        if each["type"] == "file"
-        and re.search(r"(^|[/\\])events\.out\.tfevents\.[^/\\]*\.hparams$", each["name"])
+        if each["type"] == "file" and Path(each["name"]).match("events.out.tfevents.*.hparams")
     ]
     plain = {key: value if is_plain(value) else str(value) for key, value in given.items()}
     writer = FileWriter(folder, filename_suffix=".hparams")
