@@ -98,6 +98,11 @@ def test_a_long_line_without_spaces_is_read(letter):
     assert split_words(letter * 200_000) == [letter] * 200_000
 
 
+def test_a_long_number_after_a_percent_sign_is_read():
+    """In a time that is its length, as above; its zeros are flags or digits of a format string."""
+    assert split_words("%" + "0" * 200_000) == ["%", "0" * 200_000]
+
+
 def test_links_between_words_with_marks_are_links_of_words(tmp_path):
     path = tmp_path / "links"
     path.write_text("0-0 1-1 2-2\n")

@@ -57,7 +57,7 @@ _KINDS = (
     rf"(?<!{LETTER})\p{{L}}\p{{M}}*(?:\.\p{{L}}\p{{M}}*)+\.?(?!{LETTER})",  # U.S., z.B.
     rf"%(?:\({LETTER}+\)|[0-9]+\$)?[sdif](?!{LETTER})|\$\{{{LETTER}+\}}",  # %s, ${user}
     # %ld, %5.2f, %2$@; not after a number, as in 50%-os
-    rf"(?<!\p{{N}})%(?:\({LETTER}+\)|[0-9]+\$)?[-+#0]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@](?!{LETTER})",
+    rf"(?<!\p{{N}})%(?:\({LETTER}+\)|[0-9]+\$)?[-+#0]*(?:[1-9][0-9]*)?(?:\.[0-9]+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@](?!{LETTER})",
     # -5, #1, est-ce, and/or, R&D, 10:30, 3.50, 20°C, 5€, l', Obst-
     rf"(?:{_START}(?:[-+−](?=\p{{N}})|[#@](?={LETTER})))?"
     rf"{LETTER}+(?:(?:{WITHIN}){LETTER}+)*(?:(?<=\p{{N}})[°\p{{Sc}}]{LETTER}*)?(?:['’׳]|-(?!\S))?",

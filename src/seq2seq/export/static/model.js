@@ -325,7 +325,7 @@ const KINDS = [
   String.raw`(?<!${LETTER}[.\-]?)(?:${LETTER}+(?:-${LETTER}+)*\.)+(?:[cC][oO][mM]|[oO][rR][gG]|[nN][eE][tT])${NO_LETTER}(?:\/${PATH})?`,
   String.raw`(?<!${LETTER})\p{L}\p{M}*(?:\.\p{L}\p{M}*)+\.?${NO_LETTER})`,
   String.raw`%(?:\(${LETTER}+\)|[0-9]+\$)?[sdif]${NO_LETTER}|\$\{${LETTER}+\}`,
-  String.raw`(?<!\p{N})%(?:\(${LETTER}+\)|[0-9]+\$)?[\-+#0]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@]${NO_LETTER}`,
+  String.raw`(?<!\p{N})%(?:\(${LETTER}+\)|[0-9]+\$)?[\-+#0]*(?:[1-9][0-9]*)?(?:\.[0-9]+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcsp@]${NO_LETTER}`,
   String.raw`(?:${START}(?:[\-+−](?=\p{N})|[#@](?=${LETTER})))?${LETTER}+(?:(?:${WITHIN})${LETTER}+)*(?:(?<=\p{N})[°\p{Sc}]${LETTER}*)?(?:['’׳]|-(?!\S))?`,
   String.raw`${UNSPACED_LETTER}[\p{M}\u200c\u200d\uff9e\uff9f]*`,
   String.raw`(?:[\u{1f1e6}-\u{1f1ff}]{2}|\S)${MODIFIERS}(?:\u200d${NO_LETTER}\S${MODIFIERS})*`,
