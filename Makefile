@@ -7,7 +7,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 
-GIVEN := $(filter-out ARGS PYTHON PORT,$(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name))))
+GIVEN := $(filter-out ARGS CPU PYTHON PORT,$(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name))))
 $(if $(GIVEN),$(error give keys by ARGS, such as ARGS="$(foreach name,$(GIVEN),$(name)=$($(name)))"))
 
 .PHONY: help
@@ -17,22 +17,24 @@ help: ## list the targets
 # The distributions beside the program's own. They are on no index, so they are built and installed together with it.
 OTHERS := packages/tensorboard-attention packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper
 EDITABLE := $(patsubst %,--editable %,$(OTHERS))
+INSTALL := $(PYTHON) scripts/install.py $(VENV) $(if $(CPU),--cpu) $(EDITABLE)
+INPUTS := pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt
 
-$(STAMP): pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "error: Python 3.11 or later is needed: make PYTHON=python3.12 …"; exit 1; }
-	@echo "installing PyTorch and about 200 packages into $(VENV): 6 GB (2.4 GB with the CPU build, see README.md), some minutes"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --constraint constraints.txt torch
-	@echo "PyTorch is there; the other packages follow"
-	$(BIN)/pip install --constraint constraints.txt $(EDITABLE) --editable '.[dev]'
+# What training and looking need, and what developing needs, too.
+READY := $(VENV)/.ready
+$(READY): $(INPUTS)
+	@$(INSTALL) --editable .
 	@touch $@
 
+$(STAMP): $(INPUTS)
+	@$(INSTALL) --editable '.[dev]'
+	@touch $(READY) $@
+
 .PHONY: install
-install: $(STAMP) ## make the environment in .venv
+install: $(STAMP) ## make the environment in .venv, with what tests need (CPU=1: PyTorch's build without CUDA)
 
 .PHONY: train
-train: $(STAMP) ## train the default experiment (ARGS="key=value …" to change it)
+train: $(READY) ## train the default experiment (ARGS="key=value …" to change it)
 	$(BIN)/python train.py $(ARGS)
 
 PORT ?= $(or $(shell echo '$(ARGS)' | sed -nE 's/.*--port[ =]([0-9]+).*/\1/p'),6006)
@@ -44,13 +46,13 @@ can-show:
 		|| { echo "error: port $(PORT) cannot be used: choose another one, such as make tensorboard PORT=6007" >&2; exit 2; }
 
 .PHONY: tensorboard
-tensorboard: can-show $(STAMP) ## look at all runs in the browser (PORT=6007: at another port)
+tensorboard: can-show $(READY) ## look at all runs in the browser (PORT=6007: at another port)
 	@echo "attention: http://localhost:$(PORT)/#attention"
 	@echo "loss and BLEU: http://localhost:$(PORT)/?tagFilter=loss%7Cbleu#timeseries"
 	$(BIN)/tensorboard --logdir runs --host 127.0.0.1 --port $(PORT) --samples_per_plugin images=1000 $(ARGS)
 
 .PHONY: demo
-demo: $(STAMP) ## translate, draw attention, and write the interactive page demo.html
+demo: $(READY) ## translate, draw attention, and write the interactive page demo.html
 	$(BIN)/seq2seq demo $(ARGS)
 
 .PHONY: check
