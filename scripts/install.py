@@ -49,12 +49,14 @@ def pip(python: Path, arguments: list[str]) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         for line in process.stdout or ():
             lines.append(line)
-            if found := re.match(r"\s*(?:Collecting|Obtaining) ([\w.-]+)", line):
+            if found := re.match(r"\s*Collecting ([\w.-]+)", line):
                 names.add(found[1])
                 if sys.stdout.isatty() or len(names) % EVERY == 0:
                     show(f"  {len(names)} packages, {size:,.0f} MB: {found[1]}")
             elif found := re.search(r"(?:Downloading|Using cached) .*\(([\d.]+) (kB|MB|GB)\)", line):
                 size += float(found[1]) * {"kB": 1e-3, "MB": 1, "GB": 1e3}[found[2]]
+                if sys.stdout.isatty() and found[2] != "kB":
+                    show(line.strip())
             elif line.startswith("Installing collected packages"):
                 show(f"  unpacking {line.count(',') + 1} packages, {size:,.0f} MB")
     if process.returncode:
@@ -76,7 +78,7 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true", help="PyTorch's build without CUDA")
     parser.add_argument("--editable", action="append", default=[], metavar="FOLDER[EXTRAS]")
     options = parser.parse_args()
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  # this file itself runs on older ones
         sys.exit("error: Python 3.11 or later is needed: make PYTHON=python3.12 …")
     python = options.environment / "bin" / "python"
     if not python.exists():
