@@ -1,5 +1,6 @@
 """Elements of XML as text, for the readers of TMX, XLIFF and WMT's test sets."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +9,10 @@ from lxml import etree
 from seq2seq.data.text import open_text
 from seq2seq.errors import InputError
 
-CODES = {"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
+CODES = {"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp", "br", "lb"}
 """Elements that hold or stand for codes of the text's format, such as bold."""
+BREAK = re.compile(r"(?i)(xlf:|x-)?([lpc]b|(html-)?br)|<br\b[^>]*>|(\\[nr])+|\s+")
+"""What a code that ends a line or a page, or is white space, says of itself, or stands for."""
 
 
 def elements(path: str, *names: str) -> Iterator[Any]:
@@ -41,13 +44,21 @@ def children(element: Any, name: str) -> list[Any]:
     return [child for child in element if name_of(child) == name]
 
 
+def is_break(code: Any) -> bool:
+    """Return whether a code is white space: ``<x ctype="lb"/>``, ``<ph subType="xlf:lb"/>``, ``<ph>&lt;br/&gt;</ph>``."""
+    said = map(code.get, ("type", "ctype", "subType", "equiv-text", "disp"))
+    return any(BREAK.fullmatch(each) for each in (name_of(code), *said, code.text) if each)
+
+
 def text_of(element: Any) -> str:
-    """Return the text of an element with that of the elements within, but for codes; white space is one space."""
+    """Return the text of an element with that of the elements within, but for codes; white space, and a code for it, is a space."""
 
     def parts(each: Any) -> Iterator[str]:
         yield each.text or ""
         for child in each:
-            if name_of(child) not in {"", *CODES}:
+            if name_of(child) in CODES:
+                yield " " if is_break(child) else ""
+            elif name_of(child):
                 yield from parts(child)
             yield child.tail or ""
 
