@@ -1,5 +1,7 @@
 """XLIFF 1 and 2, the exchange format of localization."""
 
+from typing import Any
+
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import say_once
 from seq2seq.data.formats.columns import Columns
@@ -36,11 +38,10 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         if not turned and codes != [[declared[0]], [declared[1]]]:
             others[", ".join(declared)] = others.get(", ".join(declared), 0) + 1
             continue
-        source, target = ("".join(map(text_of, children(unit, name)[:1])) for name in ("source", "target"))
         states = {each.get("state") for each in [unit, *children(unit, "target")]}
-        target = "" if states & UNTRANSLATED else target
-        pair = SentencePair(source, target)
-        pairs.append(pair.reversed() if turned else pair)
+        for source, target in segments(unit):
+            pair = SentencePair(source, "" if states & UNTRANSLATED else target)
+            pairs.append(pair.reversed() if turned else pair)
     if others and not pairs:
         raise columns.refusal(path, others)
     for languages, count in others.items():
@@ -48,3 +49,13 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     if not pairs:
         raise InputError(f"{path} has no units with source and target")
     return pairs
+
+
+def segments(unit: Any) -> list[tuple[str, str]]:
+    """Return source and target of the segments that a unit of XLIFF 1 marks on both sides by number; else of the whole unit."""
+    marks = [[*unit.iterfind(f"{{*}}{name}//{{*}}mrk[@mtype='seg']")] for name in ("seg-source", "target")]
+    sources, targets = ({mark.get("mid"): text_of(mark) for mark in side} for side in marks)
+    if targets and targets.keys() <= sources.keys() and [len(sources), len(targets)] == [*map(len, marks)]:
+        return [(source, targets.get(number, "")) for number, source in sources.items()]
+    source, target = ("".join(map(text_of, children(unit, name)[:1])) for name in ("source", "target"))
+    return [(source, target)]
