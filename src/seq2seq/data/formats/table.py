@@ -2,6 +2,7 @@
 
 import csv
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from seq2seq.common.counted import counted
@@ -83,10 +84,14 @@ def is_comma_separated(path: str, lines: list[str]) -> bool:
 
 def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]], list[int]]:
     """Return the cells of each row, and the number of its line; a blank line is no row."""
-    if "\t" in lines[0] or BARS in lines[0]:
-        mark = "\t" if "\t" in lines[0] else BARS
+    has_line_ends = has_breaks(lines)
+    if "\t" in lines[0] or BARS in lines[0] or has_line_ends:
+        mark = "\t" if "\t" in lines[0] or has_line_ends else BARS
         numbers = [place for place, line in enumerate(lines, start=1) if mark in line or line.strip()]
         rows = [lines[number - 1].split(mark) for number in numbers]
+        if mark == "\t" and (has_line_ends or has_quotes([cell for row in rows[:SAMPLE] for cell in row])):
+            say_once(f"{path}: cells have the quotes of CSV, which are taken off")
+            return quoted(path, lines, "\t")
         for number, row in zip(numbers, rows, strict=True):
             if len(row) < 2:
                 raise InputError(
@@ -94,9 +99,6 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
                     if mark == "\t"
                     else f"{path}, line {number}: no {BARS.strip()} between source and target"
                 )
-        if mark == "\t" and has_quotes([cell for row in rows[:SAMPLE] for cell in row]):
-            say_once(f"{path}: cells have the quotes of CSV, which are taken off")
-            return quoted(path, lines, "\t")
         return rows, numbers
     for mark in ",;":
         if mark not in lines[0]:
@@ -114,6 +116,14 @@ def has_quotes(cells: list[str]) -> bool:
     begun = [cell for cell in cells if cell.startswith('"')]
     proper = [cell for cell in begun if QUOTED.fullmatch(cell)]
     return bool(begun) and begun == proper and (begun == cells or any('""' in cell for cell in begun))
+
+
+def has_breaks(lines: list[str]) -> bool:
+    """Return whether quotes hold line ends between tabs: lines differ in their number of cells, rows of CSV do not."""
+    widths = {line.count("\t") for line in lines if line.strip()}
+    with suppress(InputError):
+        return len(widths) > 1 and len({len(row) for row in quoted("", lines, "\t")[0]}) == 1
+    return False
 
 
 def quoted(path: str, lines: list[str], mark: str) -> tuple[list[list[str]], list[int]]:
