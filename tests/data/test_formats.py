@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.formats import kinds
-from seq2seq.data.formats.pairs import holds_pairs, read_pairs
+from seq2seq.data.formats.pairs import holds_pairs, read_pairs, two_files
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.errors import InputError
 
@@ -65,6 +66,14 @@ XLIFF = (
     )
     + "</body></file></xliff>"
 )
+MARKED = [
+    "".join(f"<mrk mtype='seg' mid='{i}'>{side.replace('&', '&amp;')}</mrk>" for i, side in enumerate(sides))
+    for sides in zip(*PAIRS, strict=True)
+]
+XLIFF_OF_SEGMENTS = (
+    '<!-- <generated> --><xliff version="1.2"><file source-language="en" target-language="fr"><body><trans-unit><source>A B C'
+    f"</source><seg-source><g>{MARKED[0]}</g></seg-source><target>{MARKED[1]}</target></trans-unit></body></file></xliff>"
+)
 XLIFF2 = (
     '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="fr" trgLang="en"><file id="f">'
     + "".join(
@@ -105,6 +114,9 @@ ALL = {
     "csv of words": as_csv([("English words/sentences", "French words/sentences"), *PAIRS]),
     "csv with semicolons": as_csv([("n", "tgt", "src"), *((1, b, a) for a, b in PAIRS)], delimiter=";"),
     "quoted tabs": as_csv(PAIRS, delimiter="\t", quoting=csv.QUOTE_ALL),
+    "quoted line ends": as_csv(
+        [[cell.replace(" ", "\n", 1) for cell in pair] for pair in PAIRS], delimiter="\t"
+    ),
     "byte order mark": b"\xef\xbb\xbf" + as_csv([("en", "fr"), *PAIRS]).encode(),
     "json lines": "".join(json.dumps({"id": 1, "translation": {"en": a, "fr": b}}) + "\n" for a, b in PAIRS),
     "json list": json.dumps([{"fr": b, "en": a} for a, b in PAIRS], indent=1),
@@ -112,7 +124,11 @@ ALL = {
     "tmx in utf-16": TMX.replace('?xml version="1.0"', '?xml version="1.0" encoding="utf-16"').encode(
         "utf-16"
     ),
+    "tmx after comments": TMX.replace("<!D", "<!-- <a@b.org> --><?a <b?><!D").replace(
+        'g"', "g\" [<!ENTITY a '<b>'>]"
+    ),
     "xliff": XLIFF,
+    "xliff of segments": XLIFF_OF_SEGMENTS,
     "xliff 2, turned": XLIFF2,
     "wmt": WMT,
     "opus": OPUS.getvalue(),
@@ -315,7 +331,9 @@ DOUBTFUL = {
     "addresses": (rows(["https://a.b/c"] * 3, ["https://a.b/d"] * 3, SOURCES, TARGETS), "data.source_column"),
     "one value": (rows(["eng"] * 12, SOURCES * 4, TARGETS * 4), "data.source_column"),
     "two columns of a language": (as_csv([("text_en", "title_en", "text_fr"), *[(*pair, "x") for pair in PAIRS]]), "_column"),
-    "unknown fields": ('{"a": "x", "b": "y"}\n', "data.source_column"),
+    "unknown fields": ('{"a": "x", "b": "y"}\n' * 2, "data.source_column"),
+    "json of one language": ('{\n "hello": "Hello",\n "menu": {"bye": "Bye"}\n}\n', "keys"),
+    "json of one language, on one line": ('{"hello": "Hello", "bye": "Bye"}', "keys"),
     "list in a field": ('{"en": ["x"], "fr": "y"}\n', "list"),
     "lines that are not json": ('{"en": "x", "fr": "y"}\nx\n', "line 2"),
     "open quote": ('en,fr\n"a,b\n', "line 2"),
@@ -334,7 +352,7 @@ DOUBTFUL = {
     "utf-16 without mark": (rows(SOURCES, TARGETS).encode("utf-16-le"), "iconv -f UTF-16LE"),
     "picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08", "binary"),
     "utf-32": (rows(SOURCES, TARGETS).encode("utf-32"), "iconv -f UTF-32"),
-    "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "data=parallel"),
+    "sgml": ('<srcset setid="a">\n<seg id="1">A</seg>', "one of the target"),
 }  # fmt: skip
 
 
@@ -391,12 +409,46 @@ def test_documents_of_office_programs_are_no_text(member, word, tmp_path):
         read_lines(path)
 
 
-@pytest.mark.parametrize("kind", ["json lines", "tmx", "wmt", "tmx in utf-16"])
+@pytest.mark.parametrize("kind", ["json lines", "tmx", "wmt", "tmx in utf-16", "tmx after comments"])
 def test_other_formats_are_never_read_as_plain_text(kind, tmp_path):
     path = tmp_path / "a.en"
     path.write_bytes(ALL[kind] if isinstance(ALL[kind], bytes) else ALL[kind].encode())
-    with pytest.raises(InputError, match="data=tsv"):
+    with pytest.raises(InputError, match="of one language"):
         read_lines(path)
+    plain = tmp_path / "b.en"
+    plain.write_text("A line.\n")
+    for files in ((path, plain), (plain, path)):
+        with pytest.raises(InputError, match=f"data=tsv data.file={path}"):
+            two_files("data.train", dict(zip(("source", "target"), files, strict=True)))
+
+
+@pytest.mark.parametrize("number", ["9", "1"])
+def test_segments_of_xliff_whose_numbers_tell_no_pairs_are_one_text(number, tmp_path):
+    """A target that has no source, and two of one source: nothing is lost."""
+    content = XLIFF_OF_SEGMENTS.replace(f"mid='2'>{TARGETS[2]}", f"mid='{number}'>{TARGETS[2]}")
+    assert read(tmp_path, content) == [("A B C", "".join(TARGETS))]
+
+
+def test_who_reads_plain_text_is_never_given_a_key_of_training():
+    """It may be `seq2seq translate`, which has none."""
+    for kind in kinds.HINTS:
+        assert not re.search(r"\bdata[.=]", str(kinds.refusal("a.x", kind)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "<x id='LINE_BREAK' ctype='lb'/>", "<x id='1' ctype='x-html-br'/>", "<x id='1' equiv-text='&lt;br/&gt;'/>",
+        "<ph id='1' type='fmt' subType='xlf:lb'/>", "<ph id='1' subType='xlf:pb'/>", "<ph id='1' disp='&lt;br&gt;'/>",
+        "<ph type='lb'>&lt;br/&gt;</ph>", "<ph>&lt;BR class='a'&gt;</ph>", "<ph x='1'>\\n</ph>", "<it pos='begin' type='pb'/>",
+        "<br/>", "<ph>\n</ph>",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["tmx", "xliff", "xliff 2, turned"])
+def test_a_code_for_a_line_end_is_a_space_and_no_other_code_is(kind, code, tmp_path):
+    others = "<x ctype='bold'/><ph type='image'>a</ph><ph id='b' subType='xlf:b' disp='&lt;b&gt;'/><bpt>&lt;br</bpt>"
+    content = ALL[kind].replace("He", f"H{others}e").replace("runs", f"ru{code}ns")
+    assert read(tmp_path, content) == [PAIRS[0], ("He ru ns.", PAIRS[1][1]), PAIRS[2]]
 
 
 NO_SENTENCES = {
@@ -407,7 +459,9 @@ NO_SENTENCES = {
     "utf-16, little": ("A line.\nÉtoile.\n".encode("utf-16-le"), "iconv -f UTF-16LE"),
     "utf-32": ("A line.\n".encode("utf-32"), "iconv -f UTF-32"),
     "utf-16, big": ("A line.\nÉtoile.\n".encode("utf-16-be"), "iconv -f UTF-16BE"),
-    "a catalog with a long comment": ("# A translator\n" * 2000 + PO, "data=tsv"),
+    "a catalog with a long comment": ("# A translator\n" * 2000 + PO, "of one language"),
+    "json of one language": ('{\n "hello": "Hello",\n "menu": {"bye": "Bye"}\n}\n', "keys"),
+    "html after a comment": ("<!-- <p> --><!doctype html><html>", "HTML"),
 }  # fmt: skip
 
 
@@ -422,7 +476,7 @@ def test_text_that_begins_with_no_sentences_is_refused_with_the_way(kind, tmp_pa
 def test_the_way_for_standard_input_names_no_file():
     """It can be copied: the converter reads standard input, too."""
     assert str(kinds.refusal("standard input", "UTF-16")).endswith("iconv -f UTF-16 -t UTF-8")
-    assert "data.file=b/a.tmx" in str(kinds.refusal("b/a.tmx", "tmx"))
+    assert "-layout b/a.pdf" in str(kinds.refusal("b/a.pdf", "PDF"))
 
 
 def test_segments_without_a_root_are_read(tmp_path):

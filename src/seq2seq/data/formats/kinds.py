@@ -12,27 +12,28 @@ from seq2seq.errors import InputError
 HEAD = 1 << 16
 """Number of bytes that are looked at."""
 
-CONVERT = "save it as CSV (UTF-8) and give data=tsv data.file=FILE.csv"
 AS_TEXT = "save it as plain text (UTF-8), one sentence a line"
-PAIRS = "it has both languages: give it to data=tsv data.file=FILE"
+EXTRACT = "write the sentences of one language into a file of plain text, one a line"
 HINTS = {
-    "parquet": PAIRS, "json": PAIRS, "tmx": PAIRS, "xliff": PAIRS, "gettext": PAIRS, "gettext_binary": PAIRS, "wmt": PAIRS,
-    "sgml": "it has one language: give source and target to data=parallel",
-    "Arrow": "give its folder to data=hf data.dataset=FOLDER",
+    **dict.fromkeys(("parquet", "json", "tmx", "xliff", "gettext", "gettext_binary", "wmt"), EXTRACT),
+    "sgml": "it has one language: give a file of the source and one of the target",
+    "Arrow": f"{EXTRACT}; its folder is a dataset of Hugging Face",
+    **dict.fromkeys(("Word", "RTF", "EPUB", "PowerPoint", "HTML"), AS_TEXT),
+    **dict.fromkeys(("OpenDocument", "Excel", "Office 97", "SQLite"), f"{AS_TEXT}; a table of pairs as CSV"),
+    "one JSON object": "where its keys name texts of one language (ARB, i18next), write those of each language into a file, "
+    "one a line, in one order; pairs are a list of objects, or one object a line",
     "PDF": "extract the text, for example with pdftotext -layout FILE",
-    "Word": AS_TEXT, "OpenDocument": f"{AS_TEXT}; a table as CSV for data=tsv", "RTF": AS_TEXT, "EPUB": AS_TEXT,
-    "PowerPoint": AS_TEXT, "Excel": CONVERT, "Office 97": f"{AS_TEXT}; a table as CSV for data=tsv",
-    "HTML": AS_TEXT, "XML": "extract the text; of XML, TMX, XLIFF and WMT's test sets are read",
+    "XML": "extract the text; of XML, TMX, XLIFF and WMT's test sets are read as pairs",
     "subtitles": "write one sentence a line, without numbers and times",
     "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     **{name: f"convert it with iconv -f {name} -t UTF-8 FILE" for name in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
     "binary": "give a text file in UTF-8",
-    "SQLite": CONVERT, "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
+    "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
     "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
     "front matter": "the lines from --- to --- are no sentences: remove them",
 }  # fmt: skip
-"""What to do with a file of each kind, where plain text is needed."""
+"""What to do with a file of each kind, where plain text is needed; whoever reads it may have no configuration."""
 
 MAGIC = {
     b"PAR1": "parquet", b"ARROW1": "Arrow", b"%PDF": "PDF", b"{\\rtf": "RTF", b"SQLite format 3": "SQLite",
@@ -71,14 +72,14 @@ def kind_of(head: bytes) -> str:
             return kind
     if start.startswith("<"):
         kind = _markup(start)
-    elif start[:1] in {"{", "["} and _is_json(start):
-        kind = "json"
+    elif start[:1] in {"{", "["} and (found := _json(start)):
+        kind = found
     elif re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
         kind = "gettext"
     else:
         is_text = b"\0" not in head or "\ufffd" not in start[:-4]  # it may end within a letter
         kind = "text" if is_text else "binary"
-    return encoding if encoding and kind in {"text", "json", "gettext", "sgml"} else kind
+    return encoding if encoding and kind in {"text", "json", "one JSON object", "gettext", "sgml"} else kind
 
 
 def _utf16(head: bytes) -> str:
@@ -95,8 +96,11 @@ def _utf16(head: bytes) -> str:
 
 def _markup(start: str) -> str:
     """Return the kind of a text that begins with ``<``: markup if its first element is that of a whole document."""
-    root = re.search(r"<([A-Za-z][\w:.-]*)", start)
-    kind = ROOTS.get(root[1].lower().split(":")[-1] if root else "")
+    from lxml import etree
+
+    parser = etree.XMLParser(encoding="utf-8", recover=True, resolve_entities=False, no_network=True)
+    root = etree.fromstring(re.sub("(?i)<!doctype", "<!DOCTYPE", start).encode(), parser)
+    kind = None if root is None else ROOTS.get(re.split("[}:]", root.tag.lower())[-1])
     if (
         kind is None
         and re.search(r"<seg\b[^<>]*>", start[:HEAD], re.IGNORECASE)
@@ -108,13 +112,15 @@ def _markup(start: str) -> str:
     return kind or "text"
 
 
-def _is_json(start: str) -> bool:
-    """Return whether a text begins with a JSON object, on its first line or over several, or a list of objects."""
-    first = start.splitlines()[0]
+def _json(start: str) -> str:
+    """Return the kind of a text that begins with a JSON object or a list of objects; empty if it is no JSON."""
+    first = start.splitlines()[0].rstrip()
     try:
-        return isinstance(json.loads(first), dict | list) and '"' in first
+        return "json" if isinstance(json.loads(first), dict | list) and '"' in first else ""
     except ValueError:
-        return re.match(r'\[?\s*\{\s*"[^"]*"\s*:|\[\s*$', start) is not None and not first.endswith("]")
+        if first.endswith("]") or not re.match(r'\[?\s*\{\s*"[^"]*"\s*:|\[\s*$', start):
+            return ""
+        return "one JSON object" if start[0] == "{" and first[-1] in "{[,:" else "json"  # over several lines
 
 
 def plain_lines(file: Any, name: str) -> Iterable[bytes]:
@@ -150,8 +156,7 @@ def refusal(name: str, kind: str) -> InputError:
         "Europarl": "a text with the tags of Europarl",
     }
     shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
-    hint = HINTS[kind].replace("FILE.csv", f"{Path(name).stem}.csv")
-    hint = hint.replace(" FILE", "") if name == "standard input" else hint.replace("FILE", str(name), 1)
+    hint = HINTS[kind].replace(" FILE", "" if name == "standard input" else f" {name}", 1)
     return InputError(f"{name} is {shown}, no plain text: {hint}")
 
 

@@ -100,11 +100,11 @@ def two_files(key: str, files: Mapping[str, Any]) -> tuple[str, str]:
     for side, path in (("source", source), ("target", target)):
         if path is not None and not is_path(path):
             raise InputError(f"{key}.{side}={path}: give one file, or a pattern such as 'corpus/*.en'")
-    if source is not None and holds_pairs(source):
-        raise InputError(
-            f"{key}.source={source} has both languages (every line has a tab, or it is no plain text): give "
-            f"data=tsv data.file={source}, or a file of one language"
-        )
+        if path is not None and holds_pairs(path):
+            raise InputError(
+                f"{key}.{side}={path} has both languages (every line has a tab, or it is no plain text): give "
+                f"data=tsv data.file={path}, or a file of one language"
+            )
     if source is None or target is None:
         missing = "source" if source is None else "target"
         raise InputError(f"{key}.{missing} is needed: give both files or neither")

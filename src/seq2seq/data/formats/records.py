@@ -7,6 +7,7 @@ from typing import Any
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import on_disk
 from seq2seq.data.formats.columns import Columns, cell_text
+from seq2seq.data.formats.kinds import refusal
 from seq2seq.data.text import SentencePair, open_text
 from seq2seq.errors import InputError
 
@@ -36,6 +37,8 @@ def read_json(path: str, columns: Columns) -> list[SentencePair]:
         raise InputError(f'{path} holds no objects: write one a line, such as {{"en": …, "fr": …}}')
     rows = [flat(each) for each in found]
     names = list(dict.fromkeys(name for row in rows for name in row))
+    if len(rows) == 1 and not columns.named and columns.by_name(names) is None:
+        raise refusal(path, "one JSON object")
     places = columns.choose(path, names)
     columns.require_text(
         path, names, {names[place]: [row.get(names[place]) for row in rows] for place in places}
