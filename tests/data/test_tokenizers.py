@@ -43,6 +43,19 @@ def test_subwords_are_learned_from_every_sentence(model_type, other):
     assert tokenizer.join(tokenizer.tokens("α ▅ β")) == "α ▅ β"
 
 
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+@pytest.mark.parametrize(("size", "has_room"), [(1000, True), (350, False)])
+def test_rare_characters_have_pieces_where_there_is_room_and_are_named_where_not(
+    model_type, size, has_room, capsys
+):
+    rare = "Enter 3 % of ½ € : « \u200d »"
+    tokenizer = SentencePieceTokenizer(language="fr", model_type=model_type, vocab_size=size)
+    tokenizer.fit([*ENGLISH * 50, *FRENCH * 50, rare])
+    lost, said = tokenizer.unknown(rare), capsys.readouterr().err
+    assert has_room == (not lost) == (not said)
+    assert all((each if each.isprintable() else "U+200D") in said for each in lost)
+
+
 @settings(deadline=None, max_examples=150)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_subword_round_trip_is_exact_for_clean_text(subwords, text):

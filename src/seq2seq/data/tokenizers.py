@@ -24,6 +24,7 @@ from typing import Any
 import sentencepiece
 
 from seq2seq.common.arguments import without_unknown
+from seq2seq.common.counted import counted
 from seq2seq.common.files import on_disk
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
@@ -440,8 +441,8 @@ class WhitespaceTokenizer(Tokenizer):
         return " ".join(tokens)
 
 
-SHORT = 4192
-"""Bytes of a sentence that SentencePiece learns from unless told otherwise."""
+ROOM, USUAL_COVERAGE = 10, 0.9995
+"""All characters of a text have pieces if there are so many for each of them; else those of SentencePiece's own share of it."""
 
 UNKNOWN_MARK = "\u2585"
 """Stands for an unknown piece within SentencePiece."""
@@ -473,22 +474,23 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(**options)
 
     def fit(self, texts: Iterable[str]) -> None:
-        """Train a SentencePiece model on some sentences.
+        """Train a SentencePiece model on some sentences; warn of characters that have no piece.
+
+        All have one where there are `ROOM` pieces for each, else the most frequent ones.
 
         Raises:
             InputError: SentencePiece does not accept the vocabulary size for this text.
         """
-        texts = list(texts)
+        # SentencePiece leaves out sentences with its sign of an unknown piece without a word
+        texts = [self.prepared(text).replace(UNKNOWN_MARK, " ") for text in texts]
         size = self.max_vocab_size or vocabulary_size(len(texts))
+        characters = set[str]().union(*texts)
         content = io.BytesIO()
-        # SentencePiece leaves out longer sentences, and those with its sign of an unknown piece, without a word
-        longest = max(
-            (len(self.prepared(text).encode()) for text in texts if 4 * len(text) > SHORT), default=0
-        )
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(self.prepared(text).replace(UNKNOWN_MARK, " ") for text in texts),
-                max_sentence_length=max(longest, SHORT),
+                sentence_iterator=iter(texts),
+                max_sentence_length=1 << 30,  # longer ones are left out without a word
+                character_coverage=1.0 if ROOM * len(characters) <= size else USUAL_COVERAGE,
                 model_writer=content,
                 model_type=self.model_type,
                 vocab_size=size,
@@ -508,6 +510,12 @@ class SentencePieceTokenizer(Tokenizer):
             )
             raise InputError(f"data.tokenizer.vocab_size={size} does not suit this text: {reason}") from error
         self._use(content.getvalue())
+        if lost := self.unknown(" ".join(sorted(characters))):
+            shown = " ".join(char if char.isprintable() else f"U+{ord(char):04X}" for char in lost)
+            warn(
+                f"data.tokenizer: {counted(len(lost), 'character')} of the training text have no piece, and are spelled in bytes that "
+                f"few sentences teach: {shown}; a vocab_size of {ROOM * len(characters):,} has pieces for all"
+            )
 
     def _use(self, content: bytes) -> None:
         self.model = sentencepiece.SentencePieceProcessor(model_proto=content)
