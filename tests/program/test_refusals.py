@@ -1,12 +1,12 @@
 """Values that would be ignored, and runs that a refused command would have changed, by commands and from Python."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 import seq2seq
+from seq2seq.common.shipped import model_path
 from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
@@ -337,24 +337,42 @@ def test_a_reverse_model_has_the_other_direction(tmp_path):
         model.align(**files, reverse="grammar-en-fr", method="intersection")
 
 
-def test_output_is_continued_in_the_form_that_it_has(tmp_path, program):
-    (tmp_path / "a.en").write_text("I see the dog.\nThe cat sleeps.\n")
-    cut = "Je vois le chien.\nLe chat"
-    (tmp_path / "out").write_text(cut)
-    options = ["grammar-en-fr", "--source", "a.en", "--output", "out", "--resume"]
-    refused = program(*options, "--json", cwd=tmp_path, command="translate", check=2)
-    assert "out has text" in refused.text
-    assert (tmp_path / "out").read_text() == cut
-    program(*options, cwd=tmp_path, command="translate", check=0)
-    assert (tmp_path / "out").read_text().count("\n") == 2
-    (tmp_path / "out").write_text(json.dumps({"text": "Je vois le chien."}) + "\n")
-    refused = program(*options, cwd=tmp_path, command="translate", check=2)
-    assert "out has JSON" in refused.text
-    (tmp_path / "out").write_text("one\ntwo\nthree, without an end")
-    (tmp_path / "b.en").write_text("I see the dog.\n")
-    refused = program(*options, "--source", "b.en", cwd=tmp_path, command="translate", check=2)
-    assert "2 lines, more than the source" in refused.text
-    assert (tmp_path / "out").read_text() == "one\ntwo\nthree, without an end"
+def test_only_what_a_command_has_begun_is_continued(tmp_path, program):
+    lines = ["I see the dog.\n", "The cat sleeps.\n", "I see it.\n", "We sleep.\n"]
+    for name, part in (
+        ("a", lines[:3]),
+        ("b", lines),
+        ("turned", [*lines[1::-1], *lines[2:]]),
+        ("fewer", lines[:1]),
+    ):
+        (tmp_path / name).write_text("".join(part))
+    (tmp_path / "prefix").write_text("Je\n" * 4)
+    begun = ["grammar-en-fr", "--output", "out", "--beam-size", "2", "--buffer-size", "2"]
+    program(*begun, "--source", "a", cwd=tmp_path, command="translate", check=0)
+    whole = (tmp_path / "out").read_text()
+    (tmp_path / "out").write_text(cut := whole[:-3])  # two lines and a half
+    for wrong, others in (
+        (["--source", "b", "--beam-size", "3", "--json"], "--json, --beam-size"), (["--source", "turned"], "source"),
+        (["--source", "fewer"], "source"), (["--source", "b", "--prefix", "prefix"], "prefix"),
+        (["--source", "b", "--ensemble", "grammar-en-fr"], "model"), (["--source", "b", "--output", "of_others"], "missing"),
+    ):  # fmt: skip
+        (tmp_path / "of_others").write_text(cut)
+        refused = program(*begun, *wrong, "--resume", cwd=tmp_path, command="translate", check=2)
+        assert others in refused.text
+        assert (tmp_path / "out").read_text() == (tmp_path / "of_others").read_text() == cut
+    program(
+        *begun, "--source", "b", "--max-tokens", "99", "--resume", cwd=tmp_path, command="translate", check=0
+    )
+    assert (tmp_path / "out").read_text().startswith(whole)
+    assert (tmp_path / "out").read_text().count("\n") == 4
+    config = tmp_path / "model/config.json"
+    shutil.copytree(model_path("grammar-en-fr"), config.parent)
+    program("model", *begun[1:], "--source", "b", "--resume", cwd=tmp_path, command="translate", check=0)
+    config.write_text(config.read_text().replace('"max_extra": 11', '"max_extra": 12'))
+    refused = program(
+        "model", *begun[1:], "--source", "b", "--resume", cwd=tmp_path, command="translate", check=2
+    )
+    assert "another model" in refused.text
 
 
 def test_limits_are_those_of_both_searches():

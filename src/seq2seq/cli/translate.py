@@ -4,23 +4,32 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import reduce
+from hashlib import sha256
+from itertools import chain, islice, repeat
 from json import dumps, loads
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
+from zlib import crc32
 
 from seq2seq.api import Run
 from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model, Output, Sentence
 from seq2seq.common.progress import announce, warn
+from seq2seq.common.shipped import config_of
 from seq2seq.data.text import read_lines, stream_lines
 from seq2seq.errors import InputError
+from seq2seq.run.folder import write_json
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
+
+
+FREE = "ensemble", "device", "max_tokens"
+"""Options that may differ where an output is continued; of models, the content is compared."""
 
 
 def translate(
@@ -69,22 +78,20 @@ def translate(
 
     from seq2seq.decoding.translation import UnknownCount
 
-    number = _num_done(output, is_json=json) if resume and output is not None and output.exists() else 0
-    _announce(source, output, number)
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
-    if len(list(islice(lines, number))) < number:
-        raise InputError(
-            f"--resume: {output} has {counted(number, 'line')}, more than the source: is it of another text?"
-        )
-    starts = None
-    if prefix is not None:
-        rest = list(lines)
-        lines, starts = iter(rest), iter(_prefixes(prefix, number, len(rest)))
+    texts = zip(lines, repeat("")) if prefix is None else _with_prefixes(lines, prefix)
+    is_kept = output is not None and (output.is_file() or not output.exists())  # no pipe or device
+    models = [model, *options["ensemble"]]
+    begun = Begun(output, models, {"json": json} | options) if output is not None and is_kept else None
+    number, texts = begun.continued(texts) if resume and begun is not None else (0, texts)
+    _announce(source, output, number)
     size, unknown = 1 if asks else buffer_size, UnknownCount()
     with _opened(output, resume=resume, may_resume=options["n_best"] == 1) as file:
-        while window := list(islice(lines, size)):
-            given = None if starts is None else list(islice(starts, size))
-            found = run.translate(window, given, number, json or asks, **options)
+        while window := list(islice(texts, size)):
+            if begun is not None:
+                begun.add(window)
+            given = None if prefix is None else [start for _, start in window]
+            found = run.translate([line for line, _ in window], given, number, json or asks, **options)
             for each in found:
                 number += each.rank == 1
                 file.write(f"{_line(number, each, json=json, n_best=options['n_best'])}\n")
@@ -129,13 +136,11 @@ def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) 
         return False
 
 
-def _prefixes(path: str | Path, done: int, rest: int) -> list[str]:
-    prefixes = read_lines(path)
-    if len(prefixes) != done + rest:
-        raise InputError(
-            f"{path} has {counted(len(prefixes), 'line')} for {counted(done + rest, 'sentence')}"
-        )
-    return prefixes[done:]
+def _with_prefixes(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
+    lines, prefixes = list(lines), read_lines(path)
+    if len(prefixes) != len(lines):
+        raise InputError(f"{path} has {counted(len(prefixes), 'line')} for {counted(len(lines), 'sentence')}")
+    return zip(lines, prefixes, strict=True)
 
 
 def _announce(source: str | Path | None, output: Path | None, done: int) -> None:
@@ -184,25 +189,59 @@ def _facts(translation: "Translation") -> Iterator[str]:
             yield from matrix_lines(weights, translation.marked_source(), translation.target_tokens, width)
 
 
-def _num_done(output: Path, *, is_json: bool) -> int:
-    """Return how many lines of a file `keep_whole_lines` will keep.
+class Begun:
+    """What an output was begun with, in a file beside it: models, options, and the number and sum of the texts so far.
 
-    Raises:
-        InputError: It is no regular file, or its lines are no JSON where that is asked for, or the reverse.
+    Texts are added before their translations are written: the output never has more than the file knows of.
     """
-    number, _ = _whole_lines(output)
-    if number:
-        with output.open(encoding="utf-8", errors="replace") as file:
-            line = next(file)
+
+    def __init__(self, output: Path, models: Sequence[Model], options: Mapping[str, Any]) -> None:
+        self.output, self.path = output, output.with_name(f".{output.name}.resume.json")
+        self.texts = [0, 0]
+        files = [
+            config_of(each).with_name(name)
+            for each in models
+            for name in ("config.json", "model.safetensors")
+        ]
+        self.settings = {
+            "--" + name.replace("_", "-"): value for name, value in options.items() if name not in FREE
+        }
+        self.settings["model"] = [sha256(file.read_bytes()).hexdigest() for file in files]
+
+    def add(self, texts: Sequence[tuple[str, str]]) -> None:
+        """Add lines with their prefixes, which are translated next."""
+        self.texts = [self.texts[0] + len(texts), _sum(texts, self.texts[1])]
+        with suppress(PermissionError):  # of the folder: such an output is not continued
+            write_json(self.path, self.settings | {"source or prefix": self.texts})
+
+    def continued(self, texts: Iterator[tuple[str, str]]) -> tuple[int, Iterator[tuple[str, str]]]:
+        """Return the number of lines that `keep_whole_lines` will keep, and the texts that follow theirs.
+
+        Raises:
+            InputError: The output was begun with others, or it is not known with what.
+        """
+        number = _whole_lines(self.output)[0] if self.output.exists() else 0
+        if not number:
+            return 0, texts
         try:
-            is_object = isinstance(loads(line), dict)
-        except ValueError:
-            is_object = False
-        is_list = not is_object and re.fullmatch(r"1 \|\|\| .* \|\|\| -?\d+\.\d{4}\n", line) is not None
-        if is_object != is_json or is_list:
-            has = "JSON" if is_object else "the lists of --n-best" if is_list else "text"
-            raise InputError(f"--resume: {output} has {has}: give the options that it was begun with")
-    return number
+            saved = loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"--resume: {self.path}, which tells what {self.output} was begun with, is missing or damaged: leave out --resume"
+            ) from error
+        self.texts = [number, _sum(islice(texts, number))]
+        more = list(islice(texts, max(saved["source or prefix"][0] - number, 0)))
+        found = self.settings | {"source or prefix": [number + len(more), _sum(more, self.texts[1])]}
+        if others := [name for name, value in found.items() if saved.get(name) != value]:
+            raise InputError(
+                f"--resume: {self.output} was begun with another {', '.join(others)}: give the command that began it"
+            )
+        return number, chain(more, texts)
+
+
+def _sum(texts: Iterable[tuple[str, str]], start: int = 0) -> int:
+    """Return the checksum of texts that follow others, whose checksum is `start`."""
+    return reduce(lambda found, text: crc32(f"{text}".encode(), found), texts, start)
 
 
 def keep_whole_lines(path: Path) -> int:
