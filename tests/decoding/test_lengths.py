@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -53,11 +54,11 @@ def test_bounds_that_are_no_lengths_are_refused(values):
 
 def test_bounds_follow_the_usual_ratio_of_a_training_split():
     sources, targets = np.array([4, 9], np.uint16), np.array([19, 24], np.uint16)
-    assert LengthLimits.fitted(sources, targets) == LengthLimits(max_ratio=6.0, max_extra=30)
-    assert LengthLimits.fitted(targets, sources) == LengthLimits(max_ratio=0.67, max_extra=10)
-    assert LengthLimits.fitted(sources, sources) == DEFAULT_LIMITS
+    assert LengthLimits.fitted(sources, targets) == LengthLimits(max_ratio=6.0, max_extra=30, max_source=10)
+    assert LengthLimits.fitted(targets, sources) == LengthLimits(max_ratio=0.67, max_extra=10, max_source=25)
+    assert LengthLimits.fitted(sources, sources) == replace(DEFAULT_LIMITS, max_source=10)
     of_hundred = LengthLimits.fitted(np.array([99], np.uint16), np.array([109], np.uint16))  # 2 * 1.1
-    assert of_hundred == LengthLimits(max_ratio=2.2, max_extra=11)
+    assert of_hundred == LengthLimits(max_ratio=2.2, max_extra=11, max_source=100)
 
 
 def test_a_search_has_the_bound_of_the_model_unless_it_has_its_own():

@@ -124,6 +124,21 @@ def test_unknown_tokens_are_named(folder):
     assert forced.unknown == ("odd",)
 
 
+@pytest.mark.parametrize(
+    ("most", "warned"), [(3, "line 12 has 3 tokens"), (4, "line 13 has 4 tokens"), (None, None)]
+)
+def test_a_line_longer_than_any_of_the_training_is_warned_of_once(most, warned, folder, capsys):
+    config = json.loads((folder / "config.json").read_text())
+    config["limits"]["max_source"] = most
+    (folder / "config.json").write_text(json.dumps(config))
+    run = Run(folder)
+    for first_number in (10, 20):
+        run.translate(["a b", "a b c", "a b c a"], first_number=first_number)
+    said = capsys.readouterr().err
+    assert said.count("WARNING") == (warned is not None)
+    assert (warned or "") in said
+
+
 def test_unknown_tokens_of_many_lines_are_one_line(folder, monkeypatch):
     count = UnknownCount()
     translator = Translator.load(folder)

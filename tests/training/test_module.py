@@ -201,6 +201,7 @@ def test_blank_lines_are_scored_as_evaluate_scores_them():
         batch_size=BatchSize(None, 100),
     )
     scored = score_searches(translator, data.prepared.validation.pairs, GREEDY)["greedy"]
+    assert module.limits == LengthLimits(max_ratio=1.0, max_source=3)  # <eos> included
     assert len(scored.texts) == len(pairs)
     assert [scored.texts[1], scored.texts[3]] == ["", ""]
     for name in ("bleu", "chrf", "exact_match", "wer"):

@@ -81,7 +81,7 @@ class Translator:
         if precision == "int8":
             self._models = [quantized(model) for model in self._models]
         self._source_tokenizer, self._target_tokenizer = first.source_tokenizer, first.target_tokenizer
-        self._bounds = first.limits
+        self._bounds, self._has_warned = first.limits, False
         self._device = device
         self._batch_size = batch_size
         self.precision = precision
@@ -224,6 +224,7 @@ class Translator:
         else:
             sentences = [f"{target_tag(self._to)} {each}" if each else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
+        self._warn_of_long(encoded, first_number)
         starts = None if prefixes is None else self._starts(prefixes)
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         batches = self._batches(sentences, encoded)
@@ -251,6 +252,17 @@ class Translator:
                     facts["weights"] = EMPTY.weights
                 translations[index] = [replace(each, rank=r, **facts) for r, each in enumerate(made, start=1)]
         return translations
+
+    def _warn_of_long(self, encoded: Sequence[list[int]], first_number: int) -> None:
+        """Warn of the first sentence that is longer than any of the training, once."""
+        most = MAX_TOKENS if self._bounds.max_source is None else self._bounds.max_source - 1
+        for number, ids in enumerate(encoded, start=first_number + 1):
+            if len(ids) > most and not self._has_warned:
+                self._has_warned = True
+                warn(
+                    f"line {number:,} has {len(ids):,} tokens, no sentence of the training more than {most:,}: of such lines, "
+                    "sentences may be missing or repeated: give one sentence a line"
+                )
 
     def _starts(self, prefixes: Sequence[str]) -> list[list[int]]:
         """Return the ids that translations begin with; warn of words that the model does not know."""

@@ -1,6 +1,6 @@
 """Length limits of translations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import floor
 
 import numpy as np
@@ -28,6 +28,9 @@ class LengthLimits:
 
     All lengths include ``<eos>``. Ratios are rounded to `PARTS`; products and quotients are those of integers.
 
+    Attributes:
+        max_source: Number of tokens that no source sentence of the training exceeds; None: not known.
+
     Raises:
         InputError: A value is not between 0 and a million, or `max_extra` is no integer.
     """
@@ -35,10 +38,12 @@ class LengthLimits:
     min_ratio: float = 0.0
     max_ratio: float = 2.0
     max_extra: int = 10
+    max_source: int | None = None
 
     def __post_init__(self) -> None:
-        require_numbers(min_ratio=self.min_ratio, max_ratio=self.max_ratio, max_extra=self.max_extra)
-        for value in (self.min_ratio, self.max_ratio, self.max_extra):
+        numbers = {field.name: getattr(self, field.name) for field in fields(self)}
+        require_numbers(**numbers)
+        for value in (each for each in numbers.values() if each is not None):
             if not 0 <= value <= 1e6:
                 raise InputError(f"a bound of a length is 0 to a million, not {value!r}")
         if self.max_extra != int(self.max_extra):
@@ -60,7 +65,8 @@ class LengthLimits:
             int(lengths.sum(dtype=np.int64)) + len(lengths) for lengths in (source_lengths, target_lengths)
         )
         hundredths, tenths = (-(-times * num_target // num_source) for times in (200, 10))  # rounded up
-        return cls(max_ratio=hundredths / 100, max_extra=max(10, tenths))
+        longest = int(source_lengths.max()) + 1
+        return cls(max_ratio=hundredths / 100, max_extra=max(10, tenths), max_source=longest)
 
     def minimum(self, source_lengths: Tensor) -> Tensor:
         """Return the minimum length of each translation (B,), at most its maximum length."""

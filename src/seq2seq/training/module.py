@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import lightning.pytorch as pl
@@ -118,8 +119,9 @@ class TranslationModule(pl.LightningModule):
     def setup(self, stage: str) -> None:
         """Read length limits from the data module."""
         data = prepared_of(self.trainer)
-        if data is not None and self._fits_limits:
-            self.limits = LengthLimits.fitted(data.train.source.lengths, data.train.target.lengths)
+        if data is not None:
+            fitted = LengthLimits.fitted(data.train.source.lengths, data.train.target.lengths)
+            self.limits = fitted if self._fits_limits else replace(self.limits, max_source=fitted.max_source)
 
     def configure_callbacks(self) -> list[Callback]:
         """Let the sums and the schedule save and restore themselves in checkpoints, once in a trainer."""
