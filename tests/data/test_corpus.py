@@ -15,6 +15,7 @@ import pytest
 from seq2seq.data.corpora import PairsCorpus, ParallelText
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.pairs import read_pairs
+from seq2seq.data.report import corpus_summary
 from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import (
     SentencePair,
@@ -273,6 +274,20 @@ def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
         assert len(rest) + len(held) == 11
     splits = in_file_order([*pairs[:2], *blank, *pairs[2:]], [2, 2, 2])
     assert [pair.is_blank for split in splits for pair in split] == [False] * 6
+
+
+@pytest.mark.parametrize(
+    ("options", "left_out"),
+    [({}, "0"), ({"max_length": 2}, "2 long"), ({"max_length": 2, "truncate": True}, "2 cut"), ({"max_length": 3, "truncate": True}, "0")],
+)  # fmt: skip
+def test_the_table_counts_the_pairs_that_are_left_out_and_those_that_are_cut(options, left_out):
+    pairs = [("a b", "a b"), ("a b c", "a"), ("a", "a b c")]
+    for both in (False, True):
+        data = PairsCorpus(
+            train=pairs, validation=pairs, **options, both_directions=both, joint_vocabulary=both
+        )
+        (line,) = (line for line in corpus_summary(data).splitlines() if line.startswith("train"))
+        assert re.split(" {2,}", line)[2] == (left_out.replace("2", "4") if both else left_out)
 
 
 def test_the_first_validation_batches_are_not_the_shortest_sentences():

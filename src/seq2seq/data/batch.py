@@ -80,6 +80,7 @@ class EncodedSplit:
         target: Token ids of the target sentences, without special tokens.
         num_blank: Number of training pairs that were left out because a side is blank.
         num_long: Number of pairs that were left out because a side is longer than the limit.
+        num_cut: Number of pairs of which such a side was cut.
     """
 
     pairs: Sequence[SentencePair]
@@ -87,6 +88,7 @@ class EncodedSplit:
     target: Side
     num_blank: int = 0
     num_long: int = 0
+    num_cut: int = 0
 
     def __len__(self) -> int:
         return len(self.source)

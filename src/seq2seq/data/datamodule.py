@@ -289,6 +289,7 @@ class TranslationDataModule(pl.LightningDataModule):
             target=Sentences.from_lists([*targets, *sources]),
             num_blank=2 * split.num_blank,
             num_long=2 * split.num_long,
+            num_cut=2 * split.num_cut,
         )
 
     def encode(
@@ -304,21 +305,22 @@ class TranslationDataModule(pl.LightningDataModule):
         Pairs with a blank side are left out, too, unless `keep_blank` is set.
         """
         filled = [pair for pair in pairs if keep_blank or not pair.is_blank]
-        cut = max_length if truncate else None
         source_tokenizer, target_tokenizer = self.tokenizers
-        sources = [ids[:cut] for ids in source_tokenizer.encode_all([pair.source for pair in filled])]
-        targets = [ids[:cut] for ids in target_tokenizer.encode_all([pair.target for pair in filled])]
-        kept = [
+        sources = source_tokenizer.encode_all([pair.source for pair in filled])
+        targets = target_tokenizer.encode_all([pair.target for pair in filled])
+        short = [
             index
             for index, (source, target) in enumerate(zip(sources, targets, strict=True))
             if max_length is None or max(len(source), len(target)) <= max_length
         ]
+        kept = range(len(filled)) if truncate else short
         return EncodedSplit(
             pairs=[filled[index] for index in kept],
-            source=Sentences.from_lists([sources[index] for index in kept]),
-            target=Sentences.from_lists([targets[index] for index in kept]),
+            source=Sentences.from_lists([sources[index][:max_length] for index in kept]),
+            target=Sentences.from_lists([targets[index][:max_length] for index in kept]),
             num_blank=len(pairs) - len(filled),
             num_long=len(filled) - len(kept),
+            num_cut=len(kept) - len(short),
         )
 
     # --- batches ---

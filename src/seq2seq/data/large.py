@@ -129,11 +129,11 @@ class LargeText(ParallelText):
         try:
             rows = datasets.Dataset.from_generator(
                 worker._rows,
-                datasets.Features({"source": ids, "target": ids}),
+                datasets.Features({"source": ids, "target": ids, "cut": datasets.Value("int32")}),
                 cache_dir=self.cache,
                 gen_kwargs={"parts": list(pairwise(borders))},
                 num_proc=processes if processes > 1 else None,
-                fingerprint=datasets.fingerprint.Hasher.hash([tokenizers, files, options]),
+                fingerprint=datasets.fingerprint.Hasher.hash([tokenizers, files, options, "cut"]),
             )
         except ValueError as error:
             if "no data" not in str(error):
@@ -148,6 +148,7 @@ class LargeText(ParallelText):
             target,
             num_blank=num_blank,
             num_long=self.num_pairs - num_blank - len(rows),
+            num_cut=int(rows.data.column("cut").to_numpy().sum()),
         )
 
     def _rows(self, parts: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
@@ -155,8 +156,8 @@ class LargeText(ParallelText):
             lines = islice(self._stream(), start, stop)
             while pairs := [SentencePair(*pair) for pair in islice(lines, CHUNK)]:
                 split = super().encode_train(pairs)
-                for source, target in zip(split.source, split.target, strict=True):
-                    yield {"source": source, "target": target}
+                for place, (source, target) in enumerate(zip(split.source, split.target, strict=True)):
+                    yield {"source": source, "target": target, "cut": 0 if place else split.num_cut}
 
 
 class MappedSentences:

@@ -218,14 +218,14 @@ def _padding(sides: Sequence[NDArray[np.integer]], order: Iterable[NDArray[np.in
     return f"padding {source:.1%} source, {target:.1%} target"
 
 
-COLUMNS = ("split", "pairs", "dropped", "source tokens", "target tokens", "unknown")
+COLUMNS = ("split", "pairs", "dropped, cut", "source tokens", "target tokens", "unknown")
 
 
 def table(splits: Mapping[str, EncodedSplit]) -> str:
-    """Return a table of the splits: pairs, dropped pairs, lengths (mean and maximum), unknown tokens."""
+    """Return a table of the splits: pairs, those dropped and cut, lengths (mean and maximum), unknown tokens."""
     rows: list[tuple[str, ...]] = [COLUMNS]
     for name, split in splits.items():
-        dropped = {"blank": split.num_blank, "long": split.num_long}
+        dropped = {"blank": split.num_blank, "long": split.num_long, "cut": split.num_cut}
         sides = split.source, split.target
         lengths = (
             f"mean {side.lengths.mean():.1f}, max {side.lengths.max()}" if len(side) else "-"
