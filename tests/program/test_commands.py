@@ -17,7 +17,7 @@ import seq2seq
 from seq2seq.cli.main import COMMANDS, command, main
 from seq2seq.cli.parser import parser_of
 from seq2seq.cli.terminal import matrix_lines
-from seq2seq.cli.translate import keep_whole_lines
+from seq2seq.cli.translate import whole_lines
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.errors import InputError
@@ -432,19 +432,14 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
     assert found.source_tokens[:3] == ("a1", "b1", ".")
 
 
-def test_resume_keeps_the_bytes_that_are_done(tmp_path):
+def test_the_lines_that_are_done_end_with_a_line_end(tmp_path):
     path = tmp_path / "out.txt"
     for content, kept, count in (
         (b"", b"", 0), (b"half", b"", 0), (b"a\n", b"a\n", 1), ("é\rb\u2028c\x0c\n\nha".encode(), "é\rb\u2028c\x0c\n\n".encode(), 2),
         (b"x" * (1 << 20) + b"\nhalf", b"x" * (1 << 20) + b"\n", 1), (b"\xff\n\xc3", b"\xff\n", 1),
     ):  # fmt: skip
         path.write_bytes(content)
-        before = path.stat().st_ino
-        assert keep_whole_lines(path) == count
-        assert path.read_bytes() == kept
-        assert path.stat().st_ino == before
-    with pytest.raises(InputError, match="--resume"):
-        keep_whole_lines(tmp_path)
+        assert whole_lines(path) == (count, len(kept))
 
 
 def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):

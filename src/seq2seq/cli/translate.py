@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
 
 
-FREE = "ensemble", "device", "max_tokens"
-"""Options that may differ where an output is continued; of models, the content is compared."""
-
-
 def translate(
     model: Model,
     sentences: Sequence[Sentence] = (),
@@ -86,7 +82,7 @@ def translate(
     number, texts = begun.continued(texts) if resume and begun is not None else (0, texts)
     _announce(source, output, number)
     size, unknown = 1 if asks else buffer_size, UnknownCount()
-    with _opened(output, resume=resume, may_resume=options["n_best"] == 1) as file:
+    with _opened(output, is_begun=number > 0, may_resume=options["n_best"] == 1) as file:
         while window := list(islice(texts, size)):
             if begun is not None:
                 begun.add(window)
@@ -110,7 +106,7 @@ def translate(
 
 
 def _check_resumable(output: Path | None, n_best: int) -> None:
-    if output is None:
+    if output is None or (output.exists() and not output.is_file()):
         raise InputError("--resume needs --output FILE")
     if n_best > 1:
         raise InputError("--resume counts a line for each sentence: leave out --n-best or --resume")
@@ -151,14 +147,12 @@ def _announce(source: str | Path | None, output: Path | None, done: int) -> None
 
 
 @contextmanager
-def _opened(output: Path | None, *, resume: bool, may_resume: bool) -> Iterator[IO[str]]:
+def _opened(output: Path | None, *, is_begun: bool, may_resume: bool) -> Iterator[IO[str]]:
     """Open the file to write, or standard output; say at Ctrl-C how to go on."""
     if output is None:
         yield sys.stdout
         return
-    if resume and output.exists():
-        keep_whole_lines(output)
-    with output.open("a" if resume else "w", encoding="utf-8", newline="\n") as file:
+    with output.open("a" if is_begun else "w", encoding="utf-8", newline="\n") as file:
         try:
             yield file
         except KeyboardInterrupt:
@@ -200,12 +194,11 @@ class Begun:
         self.texts = [0, 0]
         files = [
             config_of(each).with_name(name)
-            for each in models
             for name in ("config.json", "model.safetensors")
+            for each in models
         ]
-        self.settings = {
-            "--" + name.replace("_", "-"): value for name, value in options.items() if name not in FREE
-        }
+        free = "ensemble", "device", "max_tokens"  # of the models the content is compared
+        self.settings = {f"--{k.replace('_', '-')}": v for k, v in options.items() if k not in free}
         self.settings["model"] = [sha256(file.read_bytes()).hexdigest() for file in files]
 
     def add(self, texts: Sequence[tuple[str, str]]) -> None:
@@ -215,27 +208,29 @@ class Begun:
             write_json(self.path, self.settings | {"source or prefix": self.texts})
 
     def continued(self, texts: Iterator[tuple[str, str]]) -> tuple[int, Iterator[tuple[str, str]]]:
-        """Return the number of lines that `keep_whole_lines` will keep, and the texts that follow theirs.
+        """Cut what follows the last line end of the output; return the number of its lines, and the texts that follow theirs.
 
         Raises:
-            InputError: The output was begun with others, or it is not known with what.
+            InputError: The output was begun with others, or it is not known with what; it is left as it is.
         """
-        number = _whole_lines(self.output)[0] if self.output.exists() else 0
+        number, size = whole_lines(self.output) if self.output.exists() else (0, 0)
         if not number:
             return 0, texts
         try:
             saved = loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            num_more = max(saved["source or prefix"][0] - number, 0)
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise InputError(
                 f"--resume: {self.path}, which tells what {self.output} was begun with, is missing or damaged: leave out --resume"
             ) from error
         self.texts = [number, _sum(islice(texts, number))]
-        more = list(islice(texts, max(saved["source or prefix"][0] - number, 0)))
+        more = list(islice(texts, num_more))
         found = self.settings | {"source or prefix": [number + len(more), _sum(more, self.texts[1])]}
         if others := [name for name, value in found.items() if saved.get(name) != value]:
             raise InputError(
                 f"--resume: {self.output} was begun with another {', '.join(others)}: give the command that began it"
             )
+        os.truncate(self.output, size)  # what is kept is not written again
         return number, chain(more, texts)
 
 
@@ -244,29 +239,11 @@ def _sum(texts: Iterable[tuple[str, str]], start: int = 0) -> int:
     return reduce(lambda found, text: crc32(f"{text}".encode(), found), texts, start)
 
 
-def keep_whole_lines(path: Path) -> int:
-    """Cut what follows the last line end of a file; return the number of its lines. What is kept is not written again.
-
-    Raises:
-        InputError: It is no regular file.
-    """
-    count, end = _whole_lines(path)
-    if end < path.stat().st_size:
-        os.truncate(path, end)
-    return count
-
-
-def _whole_lines(path: Path) -> tuple[int, int]:
-    """Return the number of the lines of a regular file that have an end, and how many bytes they are."""
-    if not path.is_file():
-        raise InputError(f"--resume needs an output file, not {path}")
-    count = end = position = 0
+def whole_lines(path: Path) -> tuple[int, int]:
+    """Return the number of the lines of a file that have an end, and how many bytes they are."""
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            count += chunk.count(b"\n")
-            end = position + chunk.rfind(b"\n") + 1 if b"\n" in chunk else end
-            position += len(chunk)
-    return count, end
+        sizes = [len(line) for line in file if line.endswith(b"\n")]
+    return len(sizes), sum(sizes)
 
 
 def as_typed(sentences: Sequence[str]) -> Iterator[str]:
