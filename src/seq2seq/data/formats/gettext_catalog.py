@@ -33,7 +33,7 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
     try:
         with open_text(path) as file:
             content = file.read()
-        if kind_of(content[:HEAD]) == "gettext_binary":
+        if kind_of(content[:HEAD]) == "gettext (.mo)":
             catalog = polib.mofile(content)
         else:
             catalog = polib.pofile(content.removeprefix(BOM_UTF8).decode(polib.detect_encoding(content)))

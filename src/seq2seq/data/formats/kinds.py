@@ -15,8 +15,8 @@ HEAD = 1 << 16
 AS_TEXT = "save it as plain text (UTF-8), one sentence a line"
 EXTRACT = "write the sentences of one language into a file of plain text, one a line"
 HINTS = {
-    **dict.fromkeys(("parquet", "json", "tmx", "xliff", "gettext", "gettext_binary", "wmt"), EXTRACT),
-    "sgml": "it has one language: give a file of the source and one of the target",
+    **dict.fromkeys(("Parquet", "JSON", "TMX", "XLIFF", "gettext (.po)", "gettext (.mo)", "WMT XML"), EXTRACT),
+    "WMT SGML": "it has one language: give a file of the source and one of the target",
     "Arrow": f"{EXTRACT}; its folder is a dataset of Hugging Face",
     **dict.fromkeys(("Word", "RTF", "EPUB", "PowerPoint", "HTML"), AS_TEXT),
     **dict.fromkeys(("OpenDocument", "Excel", "Office 97", "SQLite"), f"{AS_TEXT}; a table of pairs as CSV"),
@@ -24,26 +24,25 @@ HINTS = {
     "one a line, in one order; pairs are a list of objects, or one object a line",
     "PDF": "extract the text, for example with pdftotext -layout FILE",
     "XML": "extract the text; of XML, TMX, XLIFF and WMT's test sets are read as pairs",
-    "subtitles": "write one sentence a line, without numbers and times",
-    "IWSLT": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
-    "Europarl": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
+    "a file of subtitles": "write one sentence a line, without numbers and times",
+    "a text with tags": "its lines of tags are no sentences: leave them out of both files with grep -v '^ *<' FILE",
     **{name: f"convert it with iconv -f {name} -t UTF-8 FILE" for name in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
-    "binary": "give a text file in UTF-8",
-    "tar archive": "unpack it with tar -xf FILE", "7z archive": "unpack it with 7z x FILE",
-    "Zstandard": "decompress it with zstd -d FILE", "RAR archive": "unpack it with unrar x FILE",
-    "front matter": "the lines from --- to --- are no sentences: remove them",
+    "a binary file": "give a text file in UTF-8",
+    "a tar archive": "unpack it with tar -xf FILE", "a 7z archive": "unpack it with 7z x FILE",
+    "Zstandard": "decompress it with zstd -d FILE", "a RAR archive": "unpack it with unrar x FILE",
+    "a text with front matter": "the lines from --- to --- are no sentences: remove them",
 }  # fmt: skip
 """What to do with a file of each kind, where plain text is needed; whoever reads it may have no configuration."""
 
 MAGIC = {
-    b"PAR1": "parquet", b"ARROW1": "Arrow", b"%PDF": "PDF", b"{\\rtf": "RTF", b"SQLite format 3": "SQLite",
-    b"\xd0\xcf\x11\xe0": "Office 97", b"7z\xbc\xaf": "7z archive", b"\x28\xb5\x2f\xfd": "Zstandard", b"Rar!": "RAR archive",
+    b"PAR1": "Parquet", b"ARROW1": "Arrow", b"%PDF": "PDF", b"{\\rtf": "RTF", b"SQLite format 3": "SQLite",
+    b"\xd0\xcf\x11\xe0": "Office 97", b"7z\xbc\xaf": "a 7z archive", b"\x28\xb5\x2f\xfd": "Zstandard", b"Rar!": "a RAR archive",
     b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32",
-    b"\xde\x12\x04\x95": "gettext_binary", b"\x95\x04\x12\xde": "gettext_binary",
+    b"\xde\x12\x04\x95": "gettext (.mo)", b"\x95\x04\x12\xde": "gettext (.mo)",
 }  # fmt: skip
 ROOTS = {
-    "tmx": "tmx", "xliff": "xliff", "dataset": "wmt", "srcset": "sgml", "refset": "sgml", "tstset": "sgml", "mteval": "sgml",
-    "html": "HTML", "chapter": "Europarl",
+    "tmx": "TMX", "xliff": "XLIFF", "dataset": "WMT XML", "html": "HTML", "chapter": "a text with tags",
+    **dict.fromkeys(("srcset", "refset", "tstset", "mteval"), "WMT SGML"),
 }  # fmt: skip
 MEMBERS = {
     "word/document.xml": "Word", "xl/workbook.xml": "Excel", "ppt/presentation.xml": "PowerPoint",
@@ -51,9 +50,9 @@ MEMBERS = {
 }  # fmt: skip
 """Kinds by a file that only they have in their zip archive."""
 BEGINNINGS = {
-    r"<(doc\b[^>]*>\s*<)?(url|talkid|keywords|speaker)>.*</\2>": "IWSLT",
-    r"WEBVTT\b|(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> ": "subtitles",
-    r"---\r?\n([\w-]+:.*\n)+---\r?\n": "front matter",
+    r"<(doc\b[^>]*>\s*<)?(url|talkid|keywords|speaker)>.*</\2>": "a text with tags",
+    r"WEBVTT\b|(\d+\s*\n)?(\d+:)+\d\d[,.]\d{3} --> ": "a file of subtitles",
+    r"---\r?\n([\w-]+:.*\n)+---\r?\n": "a text with front matter",
 }
 """Kinds of text by how it begins."""
 
@@ -64,7 +63,7 @@ def kind_of(head: bytes) -> str:
         if head.startswith(magic):
             return kind
     if head[257:262] == b"ustar":
-        return "tar archive"
+        return "a tar archive"
     encoding = _utf16(head)
     start = head[: len(head) // 2 * 2].decode(encoding or "utf-8-sig", errors="replace").lstrip()
     for beginning, kind in BEGINNINGS.items():
@@ -75,11 +74,15 @@ def kind_of(head: bytes) -> str:
     elif start[:1] in {"{", "["} and (found := _json(start)):
         kind = found
     elif re.search(r'^msgid "', start, re.MULTILINE) and re.search(r'^msgstr(\[0\])? "', start, re.MULTILINE):
-        kind = "gettext"
+        kind = "gettext (.po)"
     else:
         is_text = b"\0" not in head or "\ufffd" not in start[:-4]  # it may end within a letter
-        kind = "text" if is_text else "binary"
-    return encoding if encoding and kind in {"text", "json", "one JSON object", "gettext", "sgml"} else kind
+        kind = "text" if is_text else "a binary file"
+    return (
+        encoding
+        if encoding and kind in {"text", "JSON", "one JSON object", "gettext (.po)", "WMT SGML"}
+        else kind
+    )
 
 
 def _utf16(head: bytes) -> str:
@@ -106,7 +109,7 @@ def _markup(start: str) -> str:
         and re.search(r"<seg\b[^<>]*>", start[:HEAD], re.IGNORECASE)
         and not start.startswith("<?xml")
     ):
-        return "sgml"
+        return "WMT SGML"
     if kind is None and re.match(r"<\?xml|<!doctype", start, re.IGNORECASE):
         return "XML"
     return kind or "text"
@@ -116,11 +119,11 @@ def _json(start: str) -> str:
     """Return the kind of a text that begins with a JSON object or a list of objects; empty if it is no JSON."""
     first = start.splitlines()[0].rstrip()
     try:
-        return "json" if isinstance(json.loads(first), dict | list) and '"' in first else ""
+        return "JSON" if isinstance(json.loads(first), dict | list) and '"' in first else ""
     except ValueError:
         if first.endswith("]") or not re.match(r'\[?\s*\{\s*"[^"]*"\s*:|\[\s*$', start):
             return ""
-        return "one JSON object" if start[0] == "{" and first[-1] in "{[,:" else "json"  # over several lines
+        return "one JSON object" if start[0] == "{" and first[-1] in "{[,:" else "JSON"  # over several lines
 
 
 def plain_lines(file: Any, name: str) -> Iterable[bytes]:
@@ -132,7 +135,7 @@ def plain_lines(file: Any, name: str) -> Iterable[bytes]:
         InputError: The file is of another kind; the message has the way to read it.
     """
     kind = kind_of(file.peek(HEAD)[:HEAD])
-    if kind == "sgml":
+    if kind == "WMT SGML":
         from seq2seq.data.formats.wmt import segments
 
         return segments(file, name)
@@ -143,21 +146,8 @@ def plain_lines(file: Any, name: str) -> Iterable[bytes]:
 
 def refusal(name: str, kind: str) -> InputError:
     """Return the error of a file of a kind that cannot be read here."""
-    label = {
-        "gettext_binary": "gettext (.mo)",
-        "gettext": "gettext (.po)",
-        "wmt": "WMT XML",
-        "subtitles": "a file of subtitles",
-        "front matter": "a text with front matter",
-        "sgml": "WMT SGML",
-        "binary": "a binary file",
-        "tar archive": "a tar archive",
-        "IWSLT": "a text with the tags of IWSLT",
-        "Europarl": "a text with the tags of Europarl",
-    }
-    shown = label.get(kind, kind.upper() if kind.islower() and "_" not in kind else kind)
     hint = HINTS[kind].replace(" FILE", "" if name == "standard input" else f" {name}", 1)
-    return InputError(f"{name} is {shown}, no plain text: {hint}")
+    return InputError(f"{name} is {kind}, no plain text: {hint}")
 
 
 def text_member(archive: zipfile.ZipFile, path: str | Path) -> str:

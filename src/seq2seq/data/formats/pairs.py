@@ -17,8 +17,8 @@ from seq2seq.data.text import SentencePair, open_text, read_parallel, refusing
 from seq2seq.errors import InputError
 
 READERS = {
-    "text": "table.read", "json": "records.read_json", "parquet": "records.read_parquet", "tmx": "tmx.read",
-    "xliff": "xliff.read", "wmt": "wmt.read", "gettext": "gettext_catalog.read", "gettext_binary": "gettext_catalog.read",
+    "text": "table.read", "JSON": "records.read_json", "Parquet": "records.read_parquet", "TMX": "tmx.read",
+    "XLIFF": "xliff.read", "WMT XML": "wmt.read", "gettext (.po)": "gettext_catalog.read", "gettext (.mo)": "gettext_catalog.read",
 }  # fmt: skip
 """The function of this package that reads each kind."""
 
