@@ -78,11 +78,8 @@ def kind_of(head: bytes) -> str:
     else:
         is_text = b"\0" not in head or "\ufffd" not in start[:-4]  # it may end within a letter
         kind = "text" if is_text else "a binary file"
-    return (
-        encoding
-        if encoding and kind in {"text", "JSON", "one JSON object", "gettext (.po)", "WMT SGML"}
-        else kind
-    )
+    in_utf8 = {"text", "JSON", "one JSON object", "gettext (.po)", "WMT SGML"}
+    return encoding if encoding and kind in in_utf8 else kind
 
 
 def _utf16(head: bytes) -> str:
