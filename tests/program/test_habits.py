@@ -125,7 +125,7 @@ def test_hydra_run_dir_is_the_folder_of_the_run(here, program):
 def test_a_config_dir_brings_experiments(here, program):
     (here / "own" / "experiment").mkdir(parents=True)
     (here / "own" / "experiment" / "mine.yaml").write_text(
-        "# @package _global_\ndefaults:\n  - override /attention: dot\nexperiment_name: mine\nseed: 7\n"
+        "# @package _global_\ndefaults:\n  - override /attention: dot\nexperiment_name: mine\nmy_seed: 7\nseed: ${my_seed}\n"
     )
     program("--config-dir", "own", "experiment=mine", *TINY, cwd=here, check=0)
     assert finished(here, experiment="mine")

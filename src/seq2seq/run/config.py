@@ -9,7 +9,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -30,6 +30,7 @@ from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
+from seq2seq.run.root import Root
 
 CONF = next(
     folder
@@ -40,9 +41,6 @@ CONF = next(
 
 OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
 """Nodes that hold objects, by `_target_`."""
-
-LEFT_OUT = {"scheduler": None, "threads": None, "init_from": None, "ckpt_path": None, "overwrite": False}
-"""Keys that may be deleted, and what that means; `callbacks` and `logger`, too: none."""
 
 EXAMPLES = {f"data.{side}_language": "CODE" for side in ("source", "target")} | {
     "data.train.source": "FILE data.train.target=FILE"
@@ -234,7 +232,7 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     """Resolve a composed configuration; `config` stays as it is.
 
     Raises:
-        InputError: A value is missing, or the folder is given where it is not read.
+        InputError: A value is missing, nothing reads a key, or the folder is given where it is not read.
     """
     given = given_keys(overrides)
     if "paths.run_dir" in given:
@@ -254,6 +252,7 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             raise InputError(
                 f"{key}={text} is read as {config[key]}: write \"{key}='{text}'\", with both quotes"
             )
+    require_read(config, given)
     config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.set_readonly(config, False)
     missing = sorted(OmegaConf.missing_keys(config))
@@ -268,11 +267,59 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     OmegaConf.update(config, "paths.run_dir", str(run_dir), force_add=True)
     values = OmegaConf.to_container(config, resolve=True)
     assert isinstance(values, dict)
-    for key, value in ({"callbacks": None, "logger": None} | LEFT_OUT).items():
-        values.setdefault(key, value)
+    left_out = {field.name: field.default for field in fields(Root) if field.default is not MISSING}
+    values = left_out | {key: value for key, value in values.items() if key in Root.__dataclass_fields__}
     for key in ("callbacks", "logger"):
         values[key] = values[key] or {}
     return Settings(frozen(values), given)
+
+
+def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
+    """Refuse keys of the root that nothing reads, wherever they come from.
+
+    Keys of the user's own that others read by an interpolation are no such keys.
+
+    Raises:
+        InputError: Naming the keys, or what a file lacks.
+    """
+    hydra = HydraConfig.get()
+    choices, known = hydra.runtime.choices, [field.name for field in fields(Root)]
+    if hydra.job.chdir:
+        raise InputError(
+            "hydra.job.chdir=true: a run reads files by their names in the working folder: leave this key out"
+        )
+    for key in given:
+        if (CONF / key).is_dir() and key not in choices:
+            raise InputError(without_groups(key))
+    read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
+    unread = [str(key) for key in config if key not in (*known, "hydra")]
+    unread = [key for key in unread if not re.search(rf"\b{re.escape(key)}\b", read)]
+    for key in unread:
+        if key in choices:
+            raise InputError(
+                f"{key}={choices[key]}: its file gives its keys to {key}, which nothing reads: write as its first line "
+                f"# @package {package_of(next((CONF / key).glob('*.yaml'), None))}"
+            )
+    if unread:
+        meant = list(filter(None, (nearest(key, known) for key in unread)))
+        hint = f"did you mean {', '.join(meant)}?" if meant else f"those of the root are {', '.join(known)}"
+        raise InputError(
+            f"{', '.join(unread)}: nothing reads {'this key' if len(unread) == 1 else 'these'}; {hint}"
+        )
+
+
+def without_groups(group: str) -> str:
+    """Return the message for a choice in a configuration that has no groups, such as that of a run."""
+    return (
+        f"{group}=…: this configuration has no groups, as that of a run: give its keys, such as {PLACES.get(group, group)}.…, or "
+        f"{group}=… with the command of the run, see its overrides.yaml"
+    )
+
+
+def package_of(file: Path | None) -> str:
+    """Return the node that a file of the configuration gives its keys to, by its first line."""
+    head = "" if file is None else file.read_text(encoding="utf-8").partition("\n")[0]
+    return head.partition("# @package ")[2] or (file.parent.name if file else "_global_")
 
 
 def build(node: Any, **options: Any) -> Any:
@@ -512,8 +559,7 @@ def choices_with(key: str) -> list[str]:
     """Return the choices, such as ``data=parallel``, whose files list a key; one that only inherits it is not among them."""
     found = []
     for path in sorted(each for each in CONF.glob("*/*.yaml") if each.parent.name not in ASSEMBLED):
-        head = path.read_text(encoding="utf-8").partition("\n")[0]
-        node = head.removeprefix("# @package ") if head.startswith("# @package ") else path.parent.name
+        node = package_of(path)
         before = "" if node == "_global_" else f"{node}."
         listed = flat(OmegaConf.to_container(OmegaConf.load(path)))
         if any(f"{before}{each}.".startswith(f"{key}.") for each in listed):

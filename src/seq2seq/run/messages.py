@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
+from dataclasses import fields
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -34,7 +35,8 @@ from omegaconf.errors import OmegaConfBaseException
 from seq2seq.common.arguments import flat
 from seq2seq.common.did_you_mean import nearest
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys
+from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys, without_groups
+from seq2seq.run.root import Root
 
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
@@ -286,6 +288,8 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 
 
 def _unknown_key(key: str) -> str:
+    if (CONF / key).is_dir():
+        return without_groups(key)
     if key in SAME_COMMAND:
         return f"{key}: no such key; {CONTINUES}"
     group, name, *_ = *key.split("."), ""
@@ -305,7 +309,9 @@ def _unknown_key(key: str) -> str:
 
 def _no_such_key(key: str, meant: str | None, where: str = "") -> str:
     hint = f"did you mean {meant}? " if meant else ""
-    return f"{key}: no such key; {hint}{where}write +{key}=… for an argument that no file lists"
+    is_read = key.partition(".")[0] in {"hydra", *(field.name for field in fields(Root))}
+    more = f"{where}write +{key}=… for an argument that no file lists" if is_read else "--help lists the keys"
+    return f"{key}: no such key; {hint}{more}"
 
 
 def _omegaconf(error: OmegaConfBaseException) -> str | None:
