@@ -40,7 +40,7 @@ def test_rooms_are_few_and_imports_go_down():
     }
     assert not upward(arrows)
     assert len(rooms) <= 21
-    assert len(arrows) <= 73, "python -m benchmarks.rooms prints them"
+    assert len(arrows) <= 78, "python -m benchmarks.rooms prints them"
 
 
 def test_contributing_says_how_large_each_package_is():
@@ -92,16 +92,18 @@ def test_the_tab_stands_alone():
 @pytest.mark.parametrize(
     ("package", "needed"),
     [
+        ("hydra-checked", {"omegaconf"}),
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
         ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),
     ],
 )
-def test_launcher_and_sweeper_need_what_they_say(package, needed):
+def test_packages_for_hydra_need_what_they_say(package, needed):
     names = {name for path in PACKAGES[package].rglob("*.py") for name in imports(path)}
     own = {f"hydra_plugins.{each.replace('-', '_')}" for each in PACKAGES}
     plugins = {".".join(name.split(".")[:2]) for name in names if name.startswith("hydra_plugins.")}
     assert plugins <= (own if "sweeper" in package else {"hydra_plugins.hydra_subprocess_launcher"})
-    assert {name.split(".")[0] for name in names} - sys.stdlib_module_names == needed | {"hydra_plugins"}
+    module = "hydra_plugins" if plugins else package.replace("-", "_")
+    assert {name.split(".")[0] for name in names} - sys.stdlib_module_names == needed | {module}
 
 
 def test_checkpoints_and_models_are_read_without_pickle():
