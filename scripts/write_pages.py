@@ -147,7 +147,7 @@ def keys_page():
         "",
     ]
     files = [ROOT / "conf/config.yaml", *sorted(ROOT.glob("conf/*/*.yaml"))]
-    group = None
+    group, ranges = None, {key: words for path in files for key, words in ranges_of(path)}
     for path in files:
         if path.parent.name in ("hydra", "paths"):
             continue
@@ -159,10 +159,28 @@ def keys_page():
             lines += [f"### `{group}={path.stem}`", ""]
         lines += [*about, ""]
         if rows:
-            lines += ["| key | default | meaning |", "| --- | --- | --- |"]
-            lines += [f"| `{key}` | {value} | {comment} |" for key, value, comment in rows]
+            lines += ["| key | default | range | meaning |", "| --- | --- | --- | --- |"]
+            lines += [
+                f"| `{key}` | {value} | {ranges.get(key, '')} | {comment} |" for key, value, comment in rows
+            ]
             lines += [""]
     return "\n".join(lines)
+
+
+def ranges_of(path):
+    """Yield the keys of a file whose values have bounds or choices, with these in words."""
+    from omegaconf import OmegaConf
+
+    from hydra_checked import bounded, in_words, join, objects
+    from seq2seq.run.bounds import stored
+    from seq2seq.run.config import package_of
+    from seq2seq.run.root import Root
+
+    package = "" if path.name == "config.yaml" else package_of(path).replace("_global_", "")
+    nodes = OmegaConf.to_container(OmegaConf.load(path))
+    for key, _, target in objects(nodes, package, Root if path.name == "config.yaml" else None):
+        kinds = stored().get(target, {}) if isinstance(target, str) else bounded(target, {})
+        yield from ((join(key, name), in_words(kind)) for name, kind in kinds.items())
 
 
 def read_keys(path, group):

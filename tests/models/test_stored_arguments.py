@@ -8,7 +8,7 @@ import lightning
 import pytest
 import torch
 
-from seq2seq.common.arguments import arguments_of
+from hydra_checked import arguments_of
 from seq2seq.data import Tokenizer
 from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hydra_checked import nearest
 from seq2seq.cli.main import main
-from seq2seq.common.did_you_mean import nearest
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.folder import save_config
 from tests.conftest import ROOT
@@ -88,8 +88,8 @@ REFUSED = {
     "no interval": ["train", "trainer.val_check_interval=0"],
     "no frequency": ["train", "data.tokenizer.min_frequency=null"],
     "built too early": ["train", "data.tokenizer._partial_=false"],
-    "key of the root that nothing reads": ["train", "+optimiser.lr=0.1"],
-    "key of the root in a file": ["train", "--config-dir", "own", "experiment=misspelt"],
+    "key of the root that nothing reads": ["train", "+optimzer.lr=0.1"],
+    "key of the root in a file": ["train", "--config-dir", "own", "experiment=misspelled"],
     "no package of an experiment": ["train", "--config-dir", "own", "experiment=headless"],
     "no package of attention": ["train", "--config-dir", "own", "attention=headless"],
     "no package of a group of one's own": ["train", "--config-dir", "own", "+mine=headless"],
@@ -127,10 +127,10 @@ def refused(tmp_path_factory):
     (folder / "short.fr").write_text("Un chat .\n" * 29)
     (folder / "latin.fr").write_bytes("D\u00e9j\u00e0 .\n".encode("latin-1") * 30)
     (folder / "binary.fr").write_bytes(bytes(range(256)) * 9)
-    for name, first in (("misspelt", "# @package _global_\n"), ("headless", "")):
+    for name, first in (("misspelled", "# @package _global_\n"), ("headless", "")):
         for group in ("experiment", "attention", "mine"):
             (folder / "own" / group).mkdir(parents=True, exist_ok=True)
-            (folder / "own" / group / f"{name}.yaml").write_text(f"{first}optimiser:\n  lr: 0.1\n")
+            (folder / "own" / group / f"{name}.yaml").write_text(f"{first}optimzer:\n  lr: 0.1\n")
     (folder / "saved").mkdir()
     with composed() as config:
         save_config(settings_of(config, [], folder / "saved").config, folder / "saved")
@@ -146,7 +146,7 @@ def test_a_mistake_is_one_line_before_pytorch_is_loaded(name, refused):
     assert (status, said.count("\n"), loaded) == (2, 1, False), said
     assert said.startswith("error: ")
     key, _, value = REFUSED[name][-1].lstrip("+").partition("=")
-    assert REFUSED[name][0] != "train" or key in said or value in said or "optimiser" in said, said
+    assert REFUSED[name][0] != "train" or key in said or value in said or "optimzer" in said, said
 
 
 def test_runs_that_were_refused_leave_no_folder(refused):

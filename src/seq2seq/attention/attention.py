@@ -13,9 +13,10 @@ length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge, Le, Lt
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import at_least_float32, masked_softmax
@@ -42,12 +43,14 @@ class AdditiveScore(nn.Module):
     Args:
         query_size: Size d_q of a query.
         key_size: Size d_k of a key.
-        hidden_size: Size A of the hidden layer.
+        hidden_size: Annotated[int, Ge(1), Le(2**24)] A of the hidden layer.
     """
 
     needs_equal_sizes = False
 
-    def __init__(self, query_size: int, key_size: int, hidden_size: int = 128) -> None:
+    def __init__(
+        self, query_size: int, key_size: int, hidden_size: Annotated[int, Ge(1), Le(2**24)] = 128
+    ) -> None:
         super().__init__()
         self.query_projection = nn.Linear(query_size, hidden_size, bias=False)  # W_q
         self.key_projection = nn.Linear(key_size, hidden_size, bias=False)  # W_k
@@ -85,7 +88,7 @@ class Attention(nn.Module):
         alignment: Factory of local or monotonic attention, which compute the weights in place of the normalizer alone,
             called with `query_size` and `normalizer`, see `seq2seq.attention.kinds`; None: neither.
         normalizer: ``softmax`` or ``sparsemax``.
-        dropout: Dropout probability of the weights. The returned weights are those before dropout.
+        dropout: Annotated[float, Ge(0), Lt(1)] probability of the weights. The returned weights are those before dropout.
 
     Raises:
         ValueError: `normalizer` is unknown.
@@ -100,7 +103,7 @@ class Attention(nn.Module):
         score: Callable[..., nn.Module],
         alignment: Callable[..., nn.Module] | None = None,
         normalizer: str = "softmax",
-        dropout: float = 0.0,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ) -> None:
         super().__init__()
         if normalizer not in NORMALIZERS:

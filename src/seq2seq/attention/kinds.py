@@ -6,9 +6,10 @@ softmax. `MultiHeadAttention` computes several attentions in parallel. Letters a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
@@ -65,14 +66,18 @@ class CoverageScore(nn.Module):
     Args:
         query_size: Size d_q of a query.
         key_size: Size d_k of a key.
-        hidden_size: Size A of the hidden layer.
+        hidden_size: Annotated[int, Ge(1), Le(2**24)] A of the hidden layer.
         max_fertility: Maximum of phi_j.
     """
 
     needs_equal_sizes, history_class = False, AttentionHistory
 
     def __init__(
-        self, query_size: int, key_size: int, hidden_size: int = 128, max_fertility: float = 2.0
+        self,
+        query_size: int,
+        key_size: int,
+        hidden_size: Annotated[int, Ge(1), Le(2**24)] = 128,
+        max_fertility: float = 2.0,
     ) -> None:
         super().__init__()
         self.max_fertility = max_fertility
@@ -223,7 +228,12 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, *, heads: int = 4, attention: Callable[..., nn.Module]
+        self,
+        query_size: int,
+        memory_size: int,
+        *,
+        heads: Annotated[int, Ge(1), Le(256)] = 4,
+        attention: Callable[..., nn.Module],
     ) -> None:
         super().__init__()
         if not 1 <= heads <= min(query_size, memory_size):

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hydra_checked import nearest
 from seq2seq.cli.interrupts import end_imports_on_interrupt
 from seq2seq.cli.parser import parser_of
-from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.progress import announce, require_standard_error
 
 COMMANDS = {

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from seq2seq.common.did_you_mean import nearest
+from hydra_checked import nearest
 from seq2seq.errors import InputError
 
 SHORT = {"output": ["-o"]}

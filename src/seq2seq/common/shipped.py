@@ -5,7 +5,7 @@ Each is a model folder with a card, README.md: data and license, scores, command
 
 from pathlib import Path
 
-from seq2seq.common.did_you_mean import nearest
+from hydra_checked import nearest
 from seq2seq.errors import InputError
 
 MODELS = next(

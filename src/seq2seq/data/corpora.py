@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.common.counted import counted
+from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.common.progress import announce, warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.formats.columns import Column, Columns, cell_text
@@ -150,9 +151,9 @@ class TabSeparatedText(TranslationDataModule):
         file: str,
         source_column: Column = None,
         target_column: Column = None,
-        train_pairs: int | None = None,
-        validation_pairs: int = 1000,
-        test_pairs: int = 1000,
+        train_pairs: Positive | None = None,
+        validation_pairs: Positive = 1000,
+        test_pairs: NotNegative = 1000,
         in_order: bool = False,
         **options: Any,
     ) -> None:
@@ -197,7 +198,9 @@ class GrammarCorpus(TranslationDataModule):
         **options: Arguments of `TranslationDataModule`.
     """
 
-    def __init__(self, *, file: str | None = None, train_pairs: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, *, file: str | None = None, train_pairs: Positive | None = None, **options: Any
+    ) -> None:
         super().__init__(**options)
         self.file, self.is_own, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", bool(file), train_pairs
         given = self.source_language, self.target_language
@@ -246,9 +249,9 @@ class TaskCorpus(TranslationDataModule):
         self,
         *,
         task: str = "dates",
-        train_pairs: int = 10_000,
-        validation_pairs: int = 500,
-        test_pairs: int = 1000,
+        train_pairs: Positive = 10_000,
+        validation_pairs: Positive = 500,
+        test_pairs: NotNegative = 1000,
         task_seed: int = 1,
         **options: Any,
     ) -> None:

@@ -14,6 +14,7 @@ import lightning.pytorch as pl
 import numpy as np
 
 from seq2seq.common.counted import counted
+from seq2seq.common.numbers import Positive, Seed
 from seq2seq.common.progress import announce
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
@@ -124,18 +125,18 @@ class TranslationDataModule(pl.LightningDataModule):
         joint_vocabulary: bool = False,
         source_language: str = "und",
         target_language: str = "und",
-        batch_size: int | None = 64,
-        max_tokens: int | None = None,
-        max_length: int | None = None,
+        batch_size: Positive | None = 64,
+        max_tokens: Positive | None = None,
+        max_length: Positive | None = None,
         truncate: bool = False,
         fraction: float | None = None,
-        split_seed: int = 1,
-        max_examples: int | None = None,
+        split_seed: Seed = 1,
+        max_examples: Positive | None = None,
         both_directions: bool = False,
         overfit: bool = False,
         alignments: str | None = None,
         validation_alignments: str | None = None,
-        seed: int = 1,
+        seed: Seed = 1,
     ) -> None:
         super().__init__()
         require_language_code("data.source_language", source_language)

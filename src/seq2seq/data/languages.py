@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
-from seq2seq.common import did_you_mean
+from hydra_checked import nearest as nearest_name
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 
@@ -112,7 +112,7 @@ def require_language_code(key: str, code: str) -> None:
         InputError: It is no language code; the message names the key and the likely code.
     """
     first = re.split("[-_]", code, maxsplit=1)[0]
-    near = did_you_mean.nearest(first, ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
+    near = nearest_name(first, ("en", "fr", "de", "cs", "es", "it", "pt", "nl"))
     meant = NAMES.get(first.lower()) or near
     hint = f", did you mean {meant}?" if meant else ""
     if not re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*", code):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.common.files import is_address
+from seq2seq.common.numbers import Positive
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora import ParallelText
 from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
@@ -56,8 +57,8 @@ class LargeText(ParallelText):
         validation: Mapping[str, Any],
         test: Mapping[str, str | None] | None = None,
         cache: str = "data/cache",
-        fit_pairs: int = 500_000,
-        num_processes: int = 1,
+        fit_pairs: Positive = 500_000,
+        num_processes: Positive = 1,
         **options: Any,
     ) -> None:
         super().__init__(train=train, validation=validation, test=test, **options)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.numbers import Positive
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, Splits, read_splits
 from seq2seq.errors import InputError
@@ -20,7 +21,7 @@ class LibreOfficeHelp(TranslationDataModule):
     """
 
     def __init__(
-        self, *, root: str = "data/cache/libreoffice", train_pairs: int | None = None, **options: Any
+        self, *, root: str = "data/cache/libreoffice", train_pairs: Positive | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
         languages = self.source_language, self.target_language

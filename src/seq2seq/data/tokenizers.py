@@ -26,6 +26,7 @@ import sentencepiece
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.counted import counted
 from seq2seq.common.files import on_disk
+from seq2seq.common.numbers import Positive
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
 from seq2seq.data.casing import Casing
@@ -96,7 +97,7 @@ class Tokenizer(ABC):
         language: str = "und",
         lowercase: bool = False,
         truecase: bool = False,
-        min_frequency: int = 1,
+        min_frequency: Positive = 1,
         vocab_size: int | None = None,
     ) -> None:
         for name, value, kind in (

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
-from seq2seq.common.arguments import parameters_of
+from hydra_checked import parameters_of
 from seq2seq.errors import InputError
 
 Texts = Sequence[str]

@@ -1,7 +1,5 @@
 """The configuration of a run: where it is, how it is composed, what is wrong with it, and its final value."""
 
-import importlib
-import math
 import os
 import re
 import sys
@@ -12,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import hydra.utils
 from hydra import compose, initialize_config_dir
@@ -25,11 +22,12 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of, flat, needed_by, parameters_of
-from seq2seq.common.did_you_mean import nearest
+from hydra_checked import arguments_of, imported, nearest, objects, problems
+from seq2seq.common.arguments import flat
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
+from seq2seq.run.bounds import others
 from seq2seq.run.root import Root
 
 CONF = next(
@@ -55,16 +53,17 @@ PLACES = {
 """Group -> node of the object that it chooses."""
 
 PASSED = {
+    "data": ("batch_size",),
     "model": ("source_vocab_size", "target_vocab_size"),
-    "model.encoder": ("input_size",),
-    "model.decoder": ("embedding", "memory_size", "summary_size"),
+    "model.encoder": ("input_size", "dropout"),
+    "model.decoder": ("embedding", "memory_size", "summary_size", "dropout"),
     "model.decoder.attention": ("query_size", "memory_size"),
     "model.decoder.attention.score": ("query_size", "key_size"),
     "data.tokenizer": ("language",),
     "data.target_tokenizer": ("language",),
     "module": ("model",),
 }
-"""Arguments that the program passes to the partial objects of the configuration when it builds them."""
+"""Arguments that the program gives to objects of the configuration when it builds them, or before, where they are null."""
 
 
 @dataclass(frozen=True)
@@ -333,19 +332,6 @@ def build(node: Any, **options: Any) -> Any:
 # --- checking ---
 
 
-def objects(node: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every mapping with a `_target_`, with its dotted key; those that hold others first."""
-    if isinstance(node, dict):
-        if "_target_" in node:
-            yield key, node
-        for name in list(node):
-            if name in node:  # it may have been left out meanwhile
-                yield from objects(node[name], f"{key}.{name}" if key else str(name))
-    elif isinstance(node, list):
-        for place, part in enumerate(node):
-            yield from objects(part, f"{key}[{place}]")
-
-
 def complete(settings: Settings) -> Settings:
     """Check every object, and return settings without what files of the configuration give and a class does not take.
 
@@ -366,8 +352,8 @@ def complete(settings: Settings) -> Settings:
                     raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
-    for key, node in objects(parts):
-        taken, takes_any = arguments_of(target_of(key, node["_target_"]))
+    for key, node, target in objects(parts):
+        taken, takes_any = arguments_of(target_of(key, target))
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
         chosen = _is_chosen(settings.given, key)
         left = [name for name in others if chosen and not _is_given(settings.given, f"{key}.{name}")]
@@ -392,70 +378,21 @@ def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
 
 
 def check(node: Any, key: str = "") -> None:
-    """Check every object against the signature of its class or function.
+    """Check every object, that of a node and those below it, against the signature of its class or function.
 
-    All nodes below it are checked, too; `key` is that of the node.
+    `key` is that of the node.
 
     Raises:
         InputError: A target does not exist, takes no such argument or lacks one, or its annotation forbids the
             value. The message names the keys and the nearest argument.
     """
-    node = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
-    problems = []
-    for place, part in objects(node, key):
-        target = target_of(place, part["_target_"])
-        arguments, takes_any = arguments_of(target)
-        hints = {"_partial_": bool, "_recursive_": bool} | arguments
-        superfluous = [
-            name
-            for name, value in part.items()
-            if name[0] != "_" and name not in hints and value is not None and not takes_any
-        ]
-        if superfluous:
-            taken = [name for name in arguments if name not in PASSED.get(place, ())]
-            problems.append(_superfluous(place, part["_target_"], superfluous, taken))
-        for name, value in part.items():
-            if name not in hints or (value is None and f"{place}.{name}" in DERIVED):
-                continue
-            if not (
-                fits(value, hints[name]) and (value is not None or may_be_null(name, hints[name], target))
-            ):
-                is_nan = isinstance(value, float) and math.isnan(value)
-                kind = "NaN" if is_nan else KINDS.get(type(value), type(value).__name__)
-                shown = "null" if value is None else value
-                raise InputError(f"{place}.{name}={shown}: expected {in_words(hints[name])}, got {kind}")
-        needed = _needed(place, part, target)
-        if needed:
-            keys = " ".join(
-                f"{name}=…" if (CONF / name).is_dir() else f"+{place}.{name}=…" for name in needed
-            )
-            problems.append(f"{place}: {part['_target_']} needs {', '.join(needed)}: give {keys}")
-    if problems:
-        raise InputError("; ".join(problems))
+    refuse(problems(node, key=key, passed=PASSED, bounds=others()))
 
 
-def _superfluous(key: str, target: str, names: Sequence[str], taken: Sequence[str]) -> str:
-    hints = []
-    for name in names:
-        meant = nearest(name, taken, cutoff=0.5)
-        hints += [f"did you mean {key}.{meant}?"] if meant else []
-    few = [*taken][:12]
-    hint = " ".join(hints) or f"it takes {', '.join(few)}{', …' if len(taken) > 12 else ''};"
-    several = "arguments" if len(names) > 1 else "argument"
-    deletions = " ".join(f"~{key}.{name}" for name in names)
-    of = ", ".join(f"{key}.{name}" for name in names)
-    return (
-        f"{of}: {target} has no {several} {', '.join(names)}; {hint} {deletions} removes what is superfluous"
-    )
-
-
-def _needed(key: str, node: Mapping[str, Any], target: Any) -> list[str]:
-    """Return arguments without a default that neither the configuration nor the program gives."""
-    place = re.sub(r"\[\d+\]", "", key)
-    if node.get("_partial_") and place not in PASSED:  # what calls it may give them
-        return []
-    given = {*node, *PASSED.get(place, ())}
-    return [name for name in needed_by(target) if name not in given]
+def refuse(found: Sequence[str]) -> None:
+    """Raise InputError with the first of the lines that `hydra_checked.problems` returns, if there are any."""
+    if found:
+        raise InputError("; ".join(found[:2]))
 
 
 def target_of(key: str, path: Any) -> Callable[..., Any]:
@@ -464,91 +401,10 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
     Raises:
         InputError: There is none.
     """
-    if not re.fullmatch(r"\w+(\.\w+)+", str(path)):
-        raise InputError(f"{key}._target_={path}: write the module and the name, such as my_file.MyClass")
-    module, _, name = str(path).rpartition(".")
     try:
-        try:
-            owner: Any = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module or "." not in module:
-                raise
-            owner = target_of(key, module)  # a class with this method
-        target = getattr(owner, name)
-    except (ImportError, AttributeError) as error:
-        meant = nearest(name, dir(sys.modules.get(module)))
-        hint = f"; did you mean {module}.{meant}?" if meant else ""
-        raise InputError(f"{key}._target_={path}: {' '.join(str(error).split())}{hint}") from error
-    if not callable(target):
-        raise InputError(f"{key}._target_={path}: this is no class and no function")
-    return target
-
-
-DERIVED = "data.batch_size", "model.encoder.dropout", "model.decoder.dropout"
-"""Arguments that null leaves to the program."""
-
-KINDS: dict[Any, str] = {
-    int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list", dict: "a mapping", type(None): "null",
-}  # fmt: skip
-PLAIN = int, float, bool, str
-LISTS = list, Sequence
-
-
-def _parts(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
-def in_words(hint: Any) -> str:
-    """Return an annotation in words."""
-    choices = [str(each) for part in _parts(hint) if get_origin(part) is Literal for each in get_args(part)]
-    words = [KINDS[part] for part in _parts(hint) if part in PLAIN]
-    words += [
-        f"a list of {in_words(get_args(part)[0])}" for part in _parts(hint) if get_origin(part) in LISTS
-    ]
-    words += [f"a list of {len(get_args(part))}" for part in _parts(hint) if get_origin(part) is tuple]
-    words += ["a node with _target_" for part in _parts(hint) if get_origin(part) is Callable]
-    words += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
-    return " or ".join(words) or str(hint)
-
-
-def may_be_null(name: str, hint: Any, target: Any) -> bool:
-    """Return whether null is taken for an argument: it is left to Hydra, fits the annotation, or is as good as false or no text."""
-    known, parts = parameters_of(target), _parts(hint)
-    is_true = known[name].default is not False if name in known else name == "_partial_"
-    is_number = int in parts or float in parts or any(get_origin(part) in LISTS for part in parts)
-    is_factory = any(get_origin(part) is Callable for part in parts)
-    return (
-        name == "_recursive_"
-        or type(None) in parts
-        or not (is_number or is_factory or (bool in parts and is_true))
-    )
-
-
-def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value fits an annotation of plain types; True for any other annotation."""
-    if value is None or (isinstance(value, dict) and "_target_" in value):  # null: something else decides
-        return True
-    return any(_is_one(value, part) for part in _parts(hint) if part is not type(None))
-
-
-def _is_one(value: Any, kind: Any) -> bool:
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if kind in (int, float):
-        numbers = int if kind is int else int | float
-        is_nan = isinstance(value, float) and math.isnan(value)
-        return isinstance(value, numbers) and not isinstance(value, bool) and not is_nan
-    if kind in (bool, str):
-        return isinstance(value, kind)
-    if get_origin(kind) in LISTS:
-        return isinstance(value, list) and all(fits(each, get_args(kind)[0]) for each in value)
-    if get_origin(kind) is tuple:
-        return isinstance(value, list) and (Ellipsis in get_args(kind) or len(value) == len(get_args(kind)))
-    if get_origin(kind) is Callable:
-        return callable(value)
-    return not (
-        getattr(kind, "__name__", "") == "Tensor" and isinstance(value, str)
-    )  # tensors may be numbers
+        return imported(path)
+    except ImportError as error:
+        raise InputError(f"{key}._target_={path}: {' '.join(str(error).split())}") from error
 
 
 ASSEMBLED = ("experiment", "recipe", "debug", "hparams_search")

@@ -9,8 +9,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, read_write
 
-from seq2seq.common.arguments import arguments_of, parameters_of
-from seq2seq.common.did_you_mean import nearest
+from hydra_checked import arguments_of, nearest, parameters_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import arguments_of, flat
+from hydra_checked import arguments_of
+from seq2seq.common.arguments import flat
 from seq2seq.common.files import overrides_of
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError

@@ -2,61 +2,30 @@
 
 import re
 from collections.abc import Callable, Mapping
-from math import inf, ulp
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from hydra_checked import nearest, objects, problems
 from seq2seq.common.arguments import flat
-from seq2seq.common.did_you_mean import nearest
 from seq2seq.common.files import is_address, matching
-from seq2seq.common.options import MAX_BEAM, PENALTIES
 from seq2seq.common.progress import warn
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.config import CONF, PLACES, Settings, objects
+from seq2seq.run.bounds import stored
+from seq2seq.run.config import CONF, PASSED, PLACES, Settings, refuse
 from seq2seq.run.devices import is_missing
+from seq2seq.run.root import Root
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""
-
-RANGES: dict[str, tuple[type, float, float, str]] = {
-    r"seed|data\.seed": (int, 0, 2**32 - 1, "a whole number from 0 to 2^32 - 1"),
-    r"threads": (int, 1, 1024, "a whole number from 1 to 1,024"),
-    r"decoding\.beam_size": (int, 1, MAX_BEAM, f"a whole number from 1 to {MAX_BEAM:,}"),
-    r"decoding\.length_penalty_alpha": (float, 0, inf, "a number from 0"),
-    r"decoding\.max_ratio": (float, 0, 1e6, "a number from 0 to a million"),
-    r"data\.(batch_size|max_tokens|max_length|max_examples|train_pairs|fit_pairs|num_processes|(target_)?tokenizer\.min_frequency)": (int, 1, inf, "a whole number above 0"),
-    r"data\.validation_pairs": (int, 1, inf, "a whole number above 0; trainer.limit_val_batches=0 trains without a validation"),
-    r"data\.test_pairs|scheduler\.warmup_steps|(scheduler|callbacks\..*)\.patience|callbacks\.(attention|samples)\.(sentences|heatmaps|formed_by)": (int, 0, inf, "a whole number from 0"),
-    r"model\.(.*\.)?(embedding_size|hidden_size|readout_size)": (int, 1, 2**24, "a whole number from 1 to 16,777,216"),
-    r"model\..*\.(num_layers|heads)": (int, 1, 256, "a whole number from 1 to 256"),
-    r"model\.(.*\.)?(embedding_|output_)?dropout": (float, 0, 1 - 1e-9, "a probability from 0 to below 1"),
-    r"trainer\.num_nodes": (int, 1, inf, "a whole number above 0"),
-    r"trainer\.(max_epochs|max_steps|min_epochs|min_steps)": (int, -1, inf, "a whole number above 0, or -1 for no limit"),
-    r"trainer\.(accumulate_grad_batches|check_val_every_n_epoch)|callbacks\.(attention\.every_n_steps|periodic\.every_n_train_steps)": (int, 1, inf, "a whole number above 0"),
-    r"trainer\.gradient_clip_val": (float, 0, inf, "a number from 0"),
-    r"module\.(label_smoothing|word_dropout)": (float, 0, 1 - 1e-9, "a share from 0 to below 1"),
-    r"module\.(rdrop_alpha|guided_alignment_weight)": (float, 0, inf, "a number from 0"),
-    r"ema_decay|callbacks\.averaging\.multi_avg_fn\.decay|scheduler\.(min_lr_ratio|factor)": (float, 0, 1, "a share from 0 to 1"),
-    r"callbacks\.averaging\.start_epoch": (int, 1, inf, "the number of an epoch, from 1"),
-    r"optimizer\.lr": (float, ulp(0.0), inf, "a number above 0, as 0 trains nothing"),
-    r"optimizer\.weight_decay": (float, 0, inf, "a number from 0"),
-}  # fmt: skip
-"""Kind, minimum and maximum of numbers by their keys, of the classes of this program, of Lightning and of PyTorch."""
 
 MOST = 2**32 - 1
 """Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
 FACTORIES = r"(model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer)\._partial_"
 """Whether a node is called with more arguments."""
-
-CHOICES = {
-    "trainer.precision": ("32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16"),
-    "decoding.length_penalty": PENALTIES,
-}
-"""Values by their keys."""
 
 UNIFORM = "seq2seq.attention.UniformScore"
 """Gives every source token the same score."""
@@ -96,30 +65,26 @@ def check_early(settings: Settings) -> None:
             cannot be read.
     """
     config = settings.config
-    for key in (*NEEDED, "decoding", "metric", "seed", "paths"):
+    for key in NEEDED:
         _require(config, key)
     values = OmegaConf.to_container(config)
+    refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
     assert isinstance(values, dict)
     own_metrics = values["module"].get("metrics") or {}
     if not (isinstance(own_metrics, dict) and all(_is_node(each) for each in own_metrics.values())):
         raise InputError(f"module.metrics={own_metrics}: expected names of scores, each with a _target_")
     _check_choices(settings)
     _check_factories(values)
-    _check_values(values)
+    _check_numbers(values)
     _check_effects(settings.given, flat(values))
     _check_length(config)
     _check_metric(str(config.metric), own_metrics)
     if "/beam/" in str(config.metric) and config.decoding.beam_size == 1:
         raise InputError(f"metric={config.metric}: there is no beam search with decoding.beam_size=1")
-    if not isinstance(config.overwrite, bool):
-        raise InputError(f"overwrite={config.overwrite}: expected true or false")
     kind = values["trainer"].get("accelerator")
     if isinstance(kind, str) and is_missing(kind):
         key = "trainer.accelerator" if "trainer.accelerator" in settings.given else "device"
         raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
-    for key in ("init_from", "ckpt_path"):
-        if not isinstance(config[key], str | None):
-            raise InputError(f"{key}={config[key]}: expected the name of a file or folder")
     if config.trainer.get("val_check_interval") in (0, False):
         raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
     for name, node in (values.get("callbacks") or {}).items():
@@ -230,38 +195,19 @@ def _check_factories(values: Mapping[Any, Any]) -> None:
                 f"data.{side} has no _partial_: a run builds it with a language: give +data.{side}._partial_=true"
             )
     for key, value in flat(values).items():
-        if value is None and key.endswith("tokenizer.min_frequency"):
-            raise InputError(f"{key}=null: 1 keeps every word")
         if value is False and re.fullmatch(FACTORIES, key):
             raise InputError(
                 f"{key}=false: a run builds it with sizes that follow from the text: leave this key out"
             )
 
 
-def _check_values(values: Mapping[Any, Any]) -> None:
-    """Compare with `RANGES` and `CHOICES`; null is left to what decides in its place."""
-    given: dict[str, Any] = {key: values.get(key) for key in ("seed", "threads", "ema_decay")}
-    given |= flat(values["decoding"], "decoding")
-    for place, node in objects(values):
-        if str(node["_target_"]).startswith(("seq2seq.", "lightning.", "torch.")):
-            given |= flat({key: value for key, value in node.items() if not isinstance(value, dict)}, place)
-    for key, value in given.items():
-        if isinstance(value, int) and abs(value) > MOST:
-            raise InputError(f"{key}={value}: expected at most {MOST:,}")
-        ranges = [each for pattern, each in RANGES.items() if re.fullmatch(pattern, key)]
-        if key.startswith("decoding") and not ranges and key not in CHOICES:
-            raise InputError(f"{key}: no such key; --help lists those of decoding")
-        if value is None and key in ("decoding.beam_size", "decoding.length_penalty"):
-            raise InputError(
-                f"{key}=null: give a value, {'1 for greedy search' if key.endswith('size') else 'or none'}"
-            )
-        if key in CHOICES and value is not None and str(value) not in CHOICES[key]:
-            raise InputError(f"{key}={value}: choose one of {', '.join(CHOICES[key])}")
-        for kind, low, high, expected in ranges if value is not None else []:
-            is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
-            if not (is_number and low <= value <= high):
-                got = ", got text" if isinstance(value, str) else ""
-                raise InputError(f"{key}={value}: expected {expected}{got}")
+def _check_numbers(values: Mapping[Any, Any]) -> None:
+    """Refuse whole numbers that PyTorch cannot hold."""
+    for place, node, target in objects(values):
+        if str(target).startswith(("seq2seq.", "lightning.", "torch.")):
+            for key, value in flat(node, place).items():
+                if isinstance(value, int) and abs(value) > MOST:
+                    raise InputError(f"{key}={value}: expected at most {MOST:,}")
 
 
 def _check_effects(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:

@@ -32,8 +32,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from hydra_checked import nearest
 from seq2seq.common.arguments import flat
-from seq2seq.common.did_you_mean import nearest
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys, without_groups
 from seq2seq.run.root import Root

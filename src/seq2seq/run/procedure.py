@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from hydra_checked import objects
 from seq2seq.common.arguments import flat
 from seq2seq.common.counted import counted
 from seq2seq.common.files import is_address, listed_in, matching
@@ -29,7 +30,7 @@ from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
-from seq2seq.run.config import Settings, build, complete, given_keys, objects, settings_of, target_of
+from seq2seq.run.config import Settings, build, complete, given_keys, settings_of, target_of
 from seq2seq.run.directions import check_callbacks, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
@@ -331,7 +332,7 @@ def require_tokenizers(settings: Settings, saved: "SavedModel") -> None:
 def has_own_classes(config: DictConfig) -> bool:
     """Return whether model or data are made of classes that are not this program's."""
     parts = (OmegaConf.to_container(config[name]) for name in ("model", "data"))
-    return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node in objects(part))
+    return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node, _ in objects(part))
 
 
 def prepare(

@@ -1,9 +1,32 @@
 """The root of a configuration: every key of it that a run reads. A key that is not here has no effect, and is refused."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+
+from seq2seq.common.numbers import Seed, Share, Weight
+from seq2seq.common.options import MAX_BEAM, LengthPenalty
 
 Node = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """The search for the final scores."""
+
+    beam_size: Annotated[int, Ge(1), Le(MAX_BEAM)]
+    length_penalty: LengthPenalty
+    length_penalty_alpha: Weight = 0.6
+    max_ratio: Annotated[float, Ge(0), Le(1e6)] | None = None
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where runs are."""
+
+    runs_dir: str
+    run_dir: str
 
 
 @dataclass(frozen=True)
@@ -15,20 +38,20 @@ class Root:
 
     experiment_name: str
     name: str
-    seed: int
+    seed: Seed
     metric: str
-    paths: Node
+    paths: Paths
     data: Node
     model: Node
     module: Node
     optimizer: Node
     trainer: Node
-    decoding: Node
-    ema_decay: float
+    decoding: Decoding
+    ema_decay: Share
     callbacks: Node | None = None
     logger: Node | None = None
     scheduler: Node | None = None
-    threads: int | None = None
+    threads: Annotated[int, Ge(1), Le(1024)] | None = None
     init_from: str | None = None
     ckpt_path: str | None = None
     overwrite: bool = False

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.datamodule import Prepared, prepared_of
@@ -64,13 +65,13 @@ class AttentionLogger(Callback):
 
     def __init__(
         self,
-        sentences: int = 16,
-        heatmaps: int = 4,
-        every_n_steps: int | None = None,
+        sentences: NotNegative = 16,
+        heatmaps: NotNegative = 4,
+        every_n_steps: Positive | None = None,
         steps: Sequence[int] = (),
         indices: Sequence[int] = (),
         texts: Sequence[str] = (),
-        formed_by: int = 1000,
+        formed_by: NotNegative = 1000,
     ) -> None:
         self.sentences, self.heatmaps, self.every_n_steps = sentences, heatmaps, every_n_steps
         self.steps, self.formed_by = frozenset(steps), formed_by

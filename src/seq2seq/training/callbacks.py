@@ -29,6 +29,7 @@ from lightning.pytorch.callbacks import (
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
+from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import InputError, TrainingInterrupted
@@ -120,7 +121,7 @@ class TranslationSamples(Callback):
         sentences: Number of sentences, from the start of the validation split.
     """
 
-    def __init__(self, sentences: int = 8) -> None:
+    def __init__(self, sentences: NotNegative = 8) -> None:
         self.sentences = sentences
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -557,7 +558,7 @@ class EpochMean(WeightAveraging):
         start_epoch: The first epoch in the mean, counted from 1.
     """
 
-    def __init__(self, start_epoch: int = 1) -> None:
+    def __init__(self, start_epoch: Positive = 1) -> None:
         super().__init__()
         self.start_epoch = start_epoch
 

@@ -10,6 +10,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, StochasticWeightAveraging
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from seq2seq.common.numbers import Positive
 from seq2seq.common.progress import warn
 from seq2seq.errors import TrainingFailed
 
@@ -134,7 +135,7 @@ class PeriodicCheckpoint(BorderCallback):
         every_n_train_steps: Number of optimizer steps between two checkpoints within an epoch.
     """
 
-    def __init__(self, dirpath: str | Path, every_n_train_steps: int = 500) -> None:
+    def __init__(self, dirpath: str | Path, every_n_train_steps: Positive = 500) -> None:
         self.path, self.every_n_train_steps = Path(dirpath) / "last.ckpt", every_n_train_steps
         self._saved_at, self._is_pending = 0, False
 

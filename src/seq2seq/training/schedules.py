@@ -13,13 +13,14 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from seq2seq.common.counted import counted
+from seq2seq.common.numbers import NotNegative, Share
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 from seq2seq.training.checkpoint import callbacks_of
 
 
 def warmup_cosine(
-    optimizer: Optimizer, total_steps: int, warmup_steps: int = 100, min_lr_ratio: float = 0.01
+    optimizer: Optimizer, total_steps: int, warmup_steps: NotNegative = 100, min_lr_ratio: Share = 0.01
 ) -> LambdaLR:
     """Return a schedule with linear warmup, then cosine decay to a fraction of the maximum rate.
 
@@ -54,7 +55,7 @@ def warmup_cosine(
     return LambdaLR(optimizer, share)
 
 
-def warmup_constant(optimizer: Optimizer, warmup_steps: int = 0) -> LambdaLR:
+def warmup_constant(optimizer: Optimizer, warmup_steps: NotNegative = 0) -> LambdaLR:
     """Return a schedule with linear warmup to a constant rate.
 
     The share of the maximum rate at step n, counted from 1, is min(n / max(`warmup_steps`, 1), 1).
@@ -66,7 +67,7 @@ def warmup_constant(optimizer: Optimizer, warmup_steps: int = 0) -> LambdaLR:
     return LambdaLR(optimizer, lambda step: min((step + 1) / max(warmup_steps, 1), 1.0))
 
 
-def warmup_ema(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
+def warmup_ema(decay: Share = 0.999) -> Callable[[Any, Any, Any], None]:
     """Return the update rule of an exponential moving average with a smaller decay at the start.
 
         average = d average + (1 - d) weights,  d = min(decay, (1 + n) / (10 + n)) after n earlier updates

@@ -1,0 +1,28 @@
+"""Write conf/bounds.json: the bounds and choices of the arguments of every class that conf/ names.
+
+    python scripts/write_bounds.py
+
+They stand beside the arguments, as annotations; for classes of other packages in `seq2seq.run.bounds`. The file is read
+before PyTorch is loaded.
+"""
+
+import json
+from pathlib import Path
+
+from omegaconf import OmegaConf
+
+from hydra_checked import bounded, imported, objects
+from seq2seq.run.bounds import others
+from seq2seq.run.config import CONF
+
+
+def bounds() -> str:
+    """Return what the file holds."""
+    nodes = [OmegaConf.to_container(OmegaConf.load(path)) for path in sorted(CONF.rglob("*.yaml"))]
+    names = {target for node in nodes for _, _, target in objects(node) if target != "???"}
+    found = {name: bounded(imported(name), others()) for name in sorted(names)}
+    return json.dumps({name: own for name, own in found.items() if own}, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    Path(CONF / "bounds.json").write_text(bounds(), encoding="utf-8")
