@@ -119,7 +119,7 @@ LEFT_OUT = {
 @pytest.mark.parametrize("line", LEFT_OUT)
 def test_a_choice_leaves_out_what_a_file_gives_to_another_class_with_a_note(line):
     parent, _, name = LEFT_OUT[line].rpartition(".")
-    given = [*line.split(), "data.source_language=en", "data.target_language=fr", "++data.file=null"]
+    given = [*line.split(), "data.source_language=en", "data.target_language=fr", "++data.file=none"]
     with composed(given) as config:
         settings = complete(settings_of(config, given, "run"))
     assert name not in OmegaConf.select(settings.config, parent)
