@@ -15,7 +15,7 @@ from hydra_checked import Wrong, bounded, check, in_words, kind_of, problems
 class Net:
     def __init__(
         self, width: Annotated[int, Ge(1)], rate: Annotated[float, Interval(gt=0, le=1)] = 0.1,
-        kind: Literal["a", "b"] = "a", names: list[str] | None = None, deep: bool = True, **others: Any,
+        kind: Literal["a", "b"] = "a", names: list[str] | None = None, deep: bool = True, pair: tuple = (), **others: Any,
     ) -> None: ...  # fmt: skip
 
 
@@ -42,7 +42,7 @@ NET = {"_target_": "app.Net", "width": 3}
 @pytest.mark.parametrize(
     ("node", "said"),
     [
-        (NET | {"rate": 1, "kind": "b", "names": ["x"], "anything": 1}, None),
+        (NET | {"rate": 1, "kind": None, "names": ["x"], "pair": [1, 2], "anything": 1}, None),
         (NET | {"rate": "${net.width}"}, "net.rate=3: expected a number above 0 to 1"),
         (NET | {"width": 0}, "net.width=0: expected a whole number from 1"),
         (NET | {"width": 0.5}, "net.width=0.5: expected a whole number from 1, got a number"),
@@ -54,6 +54,7 @@ NET = {"_target_": "app.Net", "width": 3}
         (NET | {"deep": None}, "net.deep=null: expected true or false"),
         ({"_target_": "app.Net"}, r"app.Net needs width: give \+net.width=…"),
         ({"_target_": "app.Net", "_partial_": True}, None),
+        ({"_target_": "app.Wide", "optimizer": None}, None),
         ({"_target_": "app.Wide", "_partial_": True, "widht": 3}, "app.Wide has no argument widht; did you mean net.width"),
         ({"_target_": "app.Wide", "_partial_": True, "width": 9}, "net.width=9: expected a whole number to below 9"),
         ({"_target_": "app.Nte"}, r"net._target_=app.Nte: .*did you mean app.Net\?"),

@@ -2,34 +2,25 @@
 
 import difflib
 from collections.abc import Iterable
+from os.path import commonprefix
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the known name that was meant by another; None where none is like it.
+    """Return the known name that was meant by another: first one slip away, then the most similar one; None without any.
 
-    First those that differ in upper and lower case or by one slip, see `is_slip`, then the most similar one by difflib.
-
-    Args:
-        name: What was written.
-        known: The names that there are.
-        cutoff: Minimum similarity of the most similar one, 0 to 1.
+    `cutoff` is the minimum similarity of the most similar one, 0 to 1.
     """
-    known = list(known)
-    slips = [each for each in known if is_slip(name.lower(), each.lower())]
-    slips.sort(key=lambda each: sorted(each.lower()) != sorted(name.lower()))  # exchanged letters first
+    known, lower = list(known), name.lower()
+    slips = [each for each in known if _is_slip(lower, each.lower())]
+    slips.sort(key=lambda each: sorted(each.lower()) != sorted(lower))  # exchanged letters first
     return next(iter(slips or difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
-def is_slip(first: str, second: str) -> bool:
-    """Return whether one typing error makes a text of another: two neighbors exchanged, or a letter more, less or changed.
-
-    Of texts of one or two letters, only the first counts.
-    """
-    shortest = min(len(first), len(second))
-    start = next((place for place in range(shortest) if first[place] != second[place]), shortest)
-    first, second = first[start:], second[start:]
-    while first and second and first[-1] == second[-1]:
-        first, second = first[:-1], second[:-1]
-    if first == second[::-1] and len(first) in (0, 2):
-        return True
-    return shortest > 2 and len(first) < 2 and len(second) < 2
+def _is_slip(first: str, second: str) -> bool:
+    """Return whether two neighbors are exchanged; or, in more than two letters, one is more, less or another."""
+    start = len(commonprefix([first, second]))  # noqa: RUF071 - of letters
+    end = len(commonprefix([first[start:][::-1], second[start:][::-1]]))  # noqa: RUF071
+    a, b = first[start : len(first) - end], second[start : len(second) - end]
+    return (a == b[::-1] and len(a) in (0, 2)) or (
+        min(len(first), len(second)) > 2 and max(len(a), len(b)) < 2
+    )

@@ -10,16 +10,14 @@ def arguments_of(target: Any) -> tuple[dict[str, Any], bool]:
     """Return the arguments of a class or function by name, with their annotations, and whether it takes any others.
 
     The names in ``**options: Unpack[Options]`` are those of the `TypedDict` Options; other ``**options`` of a class go
-    to its base classes, whose arguments are therefore among them. Annotations that cannot be resolved, and absent
-    ones, are None.
+    to its base classes, whose arguments are therefore among them. An annotation that is absent or unknown is None.
     """
     arguments, takes_any = _own_arguments(target)
-    bases: tuple[Any, ...] = target.__mro__[1:] if inspect.isclass(target) else ()
+    bases: tuple[Any, ...] = target.__mro__[1:-1] if inspect.isclass(target) else ()
     for base in bases:
-        if takes_any and "__init__" in vars(base) and base is not object:
+        if takes_any and "__init__" in vars(base):
             others, takes_any = _own_arguments(base.__init__)
-            others.pop("self", None)
-            arguments = others | arguments
+            arguments = {name: hint for name, hint in others.items() if name != "self"} | arguments
     return arguments, takes_any
 
 
@@ -30,15 +28,13 @@ def _own_arguments(target: Any) -> tuple[dict[str, Any], bool]:
     with suppress(NameError, TypeError, AttributeError):  # names that exist for type checkers only
         hints = get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=True)
     for name, parameter in parameters_of(target).items():
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            continue
-        if parameter.kind is not parameter.VAR_KEYWORD:
-            hint = hints.get(name)
-            arguments[name] = hint | None if parameter.default is None and isinstance(hint, type) else hint
-        elif get_origin(hints.get(name)) is Unpack:
-            arguments |= get_type_hints(get_args(hints[name])[0], include_extras=True)
-        else:
+        hint = hints.get(name)
+        if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
+            arguments |= get_type_hints(get_args(hint)[0], include_extras=True)
+        elif parameter.kind is parameter.VAR_KEYWORD:
             takes_any = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            arguments[name] = hint | None if parameter.default is None and isinstance(hint, type) else hint
     return arguments, takes_any
 
 
@@ -52,9 +48,9 @@ def parameters_of(target: Any) -> Mapping[str, inspect.Parameter]:
 
 def needed_by(target: Any) -> list[str]:
     """Return the arguments without a default."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return [
         name
-        for name, parameter in parameters_of(target).items()
-        if parameter.default is parameter.empty
-        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        for name, each in parameters_of(target).items()
+        if each.default is each.empty and each.kind in kinds
     ]
