@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPResponse
 from urllib.request import Request, urlopen
 
 import pytest
@@ -488,7 +489,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         assert client.post("/translate", json={"text": "broken"}).status_code == 500
         assert 'status="500"} 1.0' in client.get("/metrics").text
         assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
-        assert client.post("/translate", content=iter([b"{}"])).status_code == 411
+        assert client.post("/translate", content=iter([b"{}", b" " * 10**6])).status_code == 413
         refused = client.post(
             "/translate", content=b'{"text": "a"', headers={"Content-Type": "application/json"}
         )
@@ -545,6 +546,39 @@ def test_the_request_of_a_client_that_has_gone_leaves_the_queue():
             slow.goes_on.set()
             server.should_exit = True
             runs.result()
+
+
+def test_requests_that_are_open_when_a_server_ends_are_refused(caplog):
+    pytest.importorskip("fastapi")
+    import uvicorn
+
+    from seq2seq.serving.server import make_app
+
+    slow = Slow()
+    config = uvicorn.Config(make_app(slow, {}, ""), port=0, log_config=None, timeout_graceful_shutdown=0)
+    server = uvicorn.Server(config)
+    with ThreadPoolExecutor(1) as pool, contextlib.ExitStack() as stack:
+        runs = pool.submit(server.run)
+        try:
+            wait_for(lambda: server.started)
+            address = server.servers[0].sockets[0].getsockname()
+            clients = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(2)]
+            for client, body in zip(
+                clients, (b"{", b'{"text": "a"}'), strict=True
+            ):  # half of one, and a whole one
+                client.sendall(b"POST /translate HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: 13\r\n\r\n" + body)  # fmt: skip
+            wait_for(lambda: slow.batches)
+            server.should_exit = True
+            for client in clients:
+                answer = HTTPResponse(client)
+                answer.begin()
+                assert (answer.status, "detail" in json.load(answer)) == (503, True)
+        finally:
+            slow.goes_on.set()
+            server.should_exit = True
+            runs.result()
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_an_answer_with_attention_is_as_its_schema_says():

@@ -2,18 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import count
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translation import Translation
@@ -34,7 +35,7 @@ class Limits:
         texts: Sentences of a request.
         characters: Characters of a sentence.
         requests: Translation requests that are open at the same time.
-        seconds: Time for a request.
+        seconds: Time for a request, its body included.
     """
 
     texts: int = 64
@@ -284,14 +285,11 @@ def make_app(
         with queue.request(request) as job:
             gone = asyncio.create_task(disconnected(client))
             try:
-                ended, _ = await asyncio.wait(
-                    (job.done, gone), timeout=limits.seconds, return_when="FIRST_COMPLETED"
-                )
+                ended, _ = await asyncio.wait((job.done, gone), return_when="FIRST_COMPLETED")
             finally:
                 gone.cancel()
         if job.done not in ended:
-            late = HTTPException(504, "no answer in time: send less, or try later")
-            raise HTTPException(499, "the client has gone") if ended else late
+            raise HTTPException(499, "the client has gone")
         found = job.done.result()
         figures.sentences.inc(len(found))
         return Answers(translations=found)
@@ -304,43 +302,63 @@ def make_app(
     @app.get("/info")
     async def about() -> dict[str, Any]:
         """Return the model's name, languages and classes, and the limits."""
-        names = "texts", "characters", "requests", "seconds"
-        return info | {"limits": {name: getattr(limits, name) for name in names}}
+        return info | {"limits": asdict(limits)}
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home() -> str:
         return page
 
-    add_figures(app, queue, limits, figures)
+    app.add_middleware(bounded, limits=limits, figures=figures)
+    add_figures(app, queue, figures)
     return app
 
 
-def add_figures(app: FastAPI, queue: TranslationQueue, limits: Limits, figures: Figures) -> None:
-    """Add ``/metrics``, count the translation requests, and refuse those with too many bytes or a wrong form."""
+def bounded(app: ASGIApp, limits: Limits, figures: Figures) -> ASGIApp:
+    """Return an application that bounds the bytes that come and the time, and counts the translation requests.
+
+    A server that ends cancels the requests that are open: they have an answer too.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        started, size, status = time.perf_counter(), 0, 500
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > limits.content:
+                raise HTTPException(413, f"more than {limits.content:,} bytes")
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            async with asyncio.timeout(limits.seconds):
+                await app(scope, counted, noted)
+        except TimeoutError:
+            late = JSONResponse({"detail": "no answer in time: send less, or try later"}, 504)
+            await late(scope, receive, noted)
+        except asyncio.CancelledError:
+            await JSONResponse({"detail": "the server ends: try later"}, 503)(scope, receive, noted)
+        finally:
+            if scope["path"] == "/translate":
+                figures.requests.labels(str(status)).inc()
+                figures.seconds.observe(time.perf_counter() - started)
+
+    return lambda scope, *ways: answer(scope, *ways) if scope["type"] == "http" else app(scope, *ways)
+
+
+def add_figures(app: FastAPI, queue: TranslationQueue, figures: Figures) -> None:
+    """Add ``/metrics``, and refuse requests of a wrong form."""
     figures.waiting.set_function(lambda: sum(len(job.waiting) for job in queue.jobs))
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> bytes:
         """Return counts of requests and sentences, times and the length of the queue for Prometheus."""
         return generate_latest(figures.registry)
-
-    @app.middleware("http")
-    async def measure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        if request.url.path != "/translate":
-            return await answer(request)
-        started, size = time.perf_counter(), request.headers.get("content-length")
-        if request.method == "POST" and (size is None or int(size) > limits.content):
-            reason = "Content-Length is missing" if size is None else f"more than {limits.content:,} bytes"
-            response: Response = JSONResponse({"detail": reason}, 411 if size is None else 413)
-        else:
-            try:
-                response = await answer(request)
-            except Exception:
-                figures.requests.labels("500").inc()
-                raise
-        figures.requests.labels(str(response.status_code)).inc()
-        figures.seconds.observe(time.perf_counter() - started)
-        return response
 
     @app.exception_handler(400)  # of FastAPI, for bytes that are no text
     async def refuse_bytes(request: Request, error: Exception) -> JSONResponse:
