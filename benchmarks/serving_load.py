@@ -40,9 +40,10 @@ BAD = (
 )
 
 
-def start(model, port, log, *options):
+def start(model, port, log, *options, files=1024):
     """Start a server that writes into a file, for a pipe that nobody reads would stop it; return it when it answers."""
-    command = [sys.executable, "-m", "seq2seq", "serve", str(model), "--port", str(port), *options]
+    command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "", sys.executable, "-m", "seq2seq", "serve"]
+    command += [str(model), "--port", str(port), *options]
     with open(log, "w") as file:
         server = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
     end = time.monotonic() + 120

@@ -411,6 +411,49 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number, tmp_path):
             server.wait()
 
 
+def test_a_server_outlives_clients_that_never_end(tmp_path):
+    pytest.importorskip("fastapi")
+    from benchmarks import serving_load
+
+    port = 20_000 + os.getpid() % 20_000
+    server = serving_load.start("grammar-en-fr", port, tmp_path / "log", "--timeout", "0.5", files=64)
+    clients = []
+
+    def begin(text=b""):
+        clients.append(socket.create_connection(("127.0.0.1", port), timeout=30))
+        clients[-1].sendall(text)
+        return clients[-1]
+
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+    try:
+        for _ in range(14):
+            silent = [
+                begin() for _ in range(5)
+            ]  # together more than the server may open: the first have to leave
+            assert serving_load.ask(port, "GET", "/health")[0] == 200
+        assert silent[-1].recv(1) == b""  # when its time is over
+        assert begin(b"GET / HTTP/1.1\r\nX: ").recv(1) == b""
+        for half in [begin(head + b"\r\n{") for _ in range(5)]:
+            assert b"504" in half.recv(100)
+        endless = begin(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(256):  # 16 MB, if nobody refuses them
+                endless.sendall(b"10000\r\n" + b"a" * 0x10000 + b"\r\n")
+        assert b'status="413"} 1.0' in serving_load.ask(port, "GET", "/metrics")[1]
+        begin(head + b"\r\n{")
+        server.terminate()
+        assert server.wait(30) == 0
+        log = (tmp_path / "log").read_text()
+        assert "Traceback" not in log
+        assert 1 <= log.count("504\n") <= 3  # once a minute
+        assert log.count("closed") <= 6
+    finally:
+        [each.close() for each in clients]
+        if server.poll() is None:
+            server.kill()
+            server.wait()
+
+
 class Slow:
     """A translator that notes its batches and takes as long as the test lets it."""
 

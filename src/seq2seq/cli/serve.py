@@ -51,10 +51,10 @@ def serve(
         to: Target language, for a model of several languages.
         device: cpu, cuda or mps.
         batch_size: Maximum sentences that are translated together.
-        timeout: After which a request is refused.
+        timeout: After which a request is refused, its body included.
         max_texts: Maximum sentences of a request.
         max_characters: Maximum characters of a sentence.
-        max_requests: Maximum translation requests at the same time.
+        max_requests: Maximum translation requests at the same time; at most a quarter of `ulimit -n`.
         trust_custom_code: Import classes that the model folder names.
     """
     if not timeout > 0:
@@ -71,8 +71,8 @@ def serve(
         raise InputError(
             f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
         ) from error
-    limits = Limits(max_texts, max_characters, max_requests, timeout)
+    limits = Limits(max_texts, max_characters, min(max_requests, program.FILES // 4), timeout)
     app = program.application(
         Path(model), device, limits, batch_size=batch_size, to=to, trust_custom_code=trust_custom_code
     )
-    program.serve(app, host, port)
+    program.serve(app, limits, host, port)
