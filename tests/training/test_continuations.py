@@ -155,7 +155,10 @@ def test_the_state_of_another_optimizer_or_schedule_is_refused(tmp_path):
     with pytest.raises(InputError, match="another optimizer, without momentum"):
         fitted(tmp_path / "two", 2, optimizer=torch.optim.SGD, ckpt_path=last_of(tmp_path / "one"))
     plateau, steps = torch.optim.lr_scheduler.ReduceLROnPlateau, SCHEDULES["steps"][0]
-    for number, (before, now) in enumerate([(plateau, steps), (steps, plateau)]):
+    of_steps = partial(steps, interval="step")
+    for number, (before, now) in enumerate(
+        [(plateau, steps), (steps, plateau), (steps, of_steps), (of_steps, steps)]
+    ):
         fitted(tmp_path / f"{number}", 1, schedule=before)
         with pytest.raises(InputError, match="another schedule"):
             fitted(tmp_path / "three", 2, schedule=now, ckpt_path=last_of(tmp_path / f"{number}"))

@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel
 from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError
 from seq2seq.run.config import build
-from seq2seq.training import TranslationModule, warmup_cosine, warmup_ema
+from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
 from seq2seq.training.callbacks import ResumeState
 from seq2seq.training.checkpoint import BorderCallback
 from tests.conftest import ROOT
@@ -67,12 +67,36 @@ def from_conf(name, **options):
     return build(OmegaConf.load(ROOT / "conf/scheduler" / f"{name}.yaml"), **options)
 
 
+def each_epoch(formula):
+    """By the number of the epoch, of five steps, in the place of that of the step."""
+    return lambda n, total: formula((n + 4) // 5, total // 5)
+
+
+def sequence(n, total):
+    """Up to the maximum in two, then down."""
+    return n / 3 if n < 3 else 0.9 ** (n - 3)
+
+
+TORCH = torch.optim.lr_scheduler
+PARTS = [partial(TORCH.LinearLR, total_iters=2), partial(TORCH.ExponentialLR, gamma=0.9)]
+SEQUENCE = partial(TORCH.SequentialLR, schedulers=PARTS, milestones=[2])
+CHAIN = partial(TORCH.ChainedScheduler, schedulers=PARTS)
+ANNEALING, STEPS = partial(TORCH.CosineAnnealingLR, T_max=7), partial(TORCH.StepLR, step_size=1)
 SCHEDULES = {
     "warmup_cosine": (from_conf("warmup_cosine", warmup_steps=4, min_lr_ratio=0.1), cosine),
     "constant": (from_conf("constant", warmup_steps=4), lambda n, total: min(n / 4, 1)),
-    "one_cycle": (partial(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.5), one_cycle),
-    "annealing": (partial(torch.optim.lr_scheduler.CosineAnnealingLR, T_max=7), annealing),
-    "steps": (partial(torch.optim.lr_scheduler.StepLR, step_size=3), lambda n, total: 0.1 ** ((n - 1) // 3)),
+    "one_cycle": (partial(TORCH.OneCycleLR, max_lr=0.5), one_cycle),
+    "annealing": (ANNEALING, each_epoch(annealing)),
+    "annealing of steps": (partial(ANNEALING, interval="step"), annealing),
+    "steps": (STEPS, each_epoch(lambda n, total: 0.1 ** (n - 1))),
+    "triangle": (partial(TORCH.CyclicLR, base_lr=0, max_lr=0.5, step_size_up=20, cycle_momentum=False),
+                 lambda n, total: (n - 1) / 20),
+    "warmup of epochs": (from_conf("constant", warmup_steps=4, interval="epoch"), each_epoch(lambda n, total: n / 4)),
+    "sequence": (SEQUENCE, each_epoch(sequence)),
+    "sequence of steps": (partial(SEQUENCE, interval="step"), sequence),
+    "chain": (CHAIN, each_epoch(lambda n, total: min(n / 3, 1) * 0.9 ** (n - 1))),
+    "own warmup first": (partial(SEQUENCE, schedulers=[partial(warmup_constant, warmup_steps=4), PARTS[1]], milestones=[4],
+                                 interval="step"), lambda n, total: n / 4 if n < 5 else 0.9 ** (n - 5)),
 }  # fmt: skip
 
 
@@ -169,9 +193,58 @@ def test_a_run_continues_with_a_schedule_that_does_not_know_the_number_of_steps(
     assert rates_of(constant, 2, ckpt_path=path)[10] == pytest.approx(0.5)
 
 
-def test_a_plateau_that_waits_for_a_higher_loss_is_refused():
-    with pytest.raises(InputError, match="mode=max"):
-        rates_of(partial(torch.optim.lr_scheduler.ReduceLROnPlateau, mode="max"), 1)
+@pytest.mark.parametrize(
+    ("schedule", "named"),
+    [
+        (partial(TORCH.ReduceLROnPlateau, mode="max"), "mode=max"),
+        (partial(TORCH.ReduceLROnPlateau, interval="step"), "interval"),
+        (
+            partial(SEQUENCE, schedulers=[partial(warmup_constant, warmup_steps=2), PARTS[1]]),
+            "interval=step or epoch",
+        ),
+        (partial(SEQUENCE, milestones=[2, 4]), "milestone"),
+        (partial(SEQUENCE, schedulers=[PARTS[0], TORCH.ReduceLROnPlateau]), "ReduceLROnPlateau"),
+        (partial(TORCH.OneCycleLR, max_lr=0.5, total_steps=3), "3"),  # of five steps
+    ],
+)
+def test_a_schedule_that_cannot_be_followed_is_refused_before_the_first_step(schedule, named):
+    with pytest.raises(InputError, match=f"scheduler.*{named}"):
+        rates_of(schedule, 1)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "epochs", "options", "told"),
+    [
+        (partial(TORCH.ExponentialLR, gamma=0.8), 3, {}, "each epoch, 0.5 → 0.256 after 3 epochs"),
+        (
+            partial(TORCH.ExponentialLR, gamma=0.8, interval="step"),
+            1,
+            {},
+            "each step, 0.5 → 0.164 after 5 steps",
+        ),
+        (
+            partial(TORCH.ExponentialLR, gamma=0.8),
+            -1,
+            {"max_steps": 12},
+            "each epoch, 0.5 → 0.32 after 2 epochs",
+        ),
+        (
+            partial(TORCH.ExponentialLR, gamma=0.8),
+            9,
+            {"max_steps": 4},
+            "each epoch, 0.5 → 0.5 after 0 epochs",
+        ),
+        (partial(TORCH.ExponentialLR, gamma=0.8), -1, {"max_time": "00:00:00:01"}, "each epoch;"),
+        (partial(warmup_constant, warmup_steps=2), 1, {}, None),
+        (partial(TORCH.ReduceLROnPlateau, patience=1), 1, {}, None),
+    ],
+)
+def test_a_line_says_what_a_schedule_of_pytorch_counts_and_where_its_rate_ends(
+    schedule, epochs, options, told, capsys
+):
+    rates_of(schedule, epochs, **options)
+    said = capsys.readouterr().out
+    assert (told in said) if told else "scheduler" not in said
 
 
 def test_a_schedule_that_needs_a_length_has_one_or_is_refused():

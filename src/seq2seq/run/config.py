@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import hydra.utils
 from hydra import compose, initialize_config_dir
@@ -22,7 +22,7 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_checked import arguments_of, imported, nearest, objects, problems
+from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
@@ -64,6 +64,15 @@ PASSED = {
     "module": ("model",),
 }
 """Arguments that the program gives to objects of the configuration when it builds them, or before, where they are null."""
+
+TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "epoch"]}}
+"""Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
+
+
+def arguments_at(key: str, target: Any) -> tuple[dict[str, Any], bool]:
+    """Return the arguments of the node at a key, by name, with their annotations, and whether it takes any others."""
+    arguments, takes_any = arguments_of(target)
+    return TAKEN.get(key, {}) | arguments, takes_any
 
 
 @dataclass(frozen=True)
@@ -353,7 +362,7 @@ def complete(settings: Settings) -> Settings:
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
     for key, node, target in objects(parts):
-        taken, takes_any = arguments_of(target_of(key, target))
+        taken, takes_any = arguments_at(key, target_of(key, target))
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
         chosen = _is_chosen(settings.given, key)
         left = [name for name in others if chosen and not _is_given(settings.given, f"{key}.{name}")]
@@ -386,7 +395,8 @@ def check(node: Any, key: str = "") -> None:
         InputError: A target does not exist, takes no such argument or lacks one, or its annotation forbids the
             value. The message names the keys and the nearest argument.
     """
-    refuse(problems(node, key=key, passed=PASSED, bounds=others()))
+    taken = {place: {name: kind_of(hint) for name, hint in hints.items()} for place, hints in TAKEN.items()}
+    refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=others()))
 
 
 def refuse(found: Sequence[str]) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_checked import arguments_of
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import overrides_of
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
-from seq2seq.run.config import target_of
+from seq2seq.run.config import arguments_at, target_of
 from seq2seq.run.folder import HERE, read_json, require_kinds
 from seq2seq.run.sizes import AUTOMATIC, follows, length
 
@@ -113,7 +112,7 @@ def _is_gone(key: str, new: Mapping[str, Any]) -> bool:
     node, _, name = key.rpartition(".")
     if key in new or f"{node}._target_" not in new:
         return False
-    arguments, takes_any = arguments_of(target_of(node, new[f"{node}._target_"]))
+    arguments, takes_any = arguments_at(node, target_of(node, new[f"{node}._target_"]))
     return not takes_any and name not in arguments
 
 

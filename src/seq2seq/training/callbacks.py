@@ -40,7 +40,7 @@ from seq2seq.training.checkpoint import (
     is_dry,
     read_checkpoint,
 )
-from seq2seq.training.schedules import total_steps
+from seq2seq.training.schedules import lengths
 
 
 class EpochLines(Callback):
@@ -93,7 +93,7 @@ class EpochLines(Callback):
             parts.append(f"{self.score.rpartition('/')[2].upper()} {values[self.score]:.1f}")
         if "train/tokens_per_second" in values:
             parts.append(f"{values['train/tokens_per_second']:,.0f} tokens/s")
-        done, total = max(trainer.global_step - self._first_step, 1), total_steps(trainer)
+        done, total = max(trainer.global_step - self._first_step, 1), lengths(trainer)["step"]
         if total >= 0:
             left = max(total - trainer.global_step, 0)
             seconds = round((time.monotonic() - self._started) / done * left)

@@ -1,8 +1,14 @@
 """Learning-rate schedules, and the exponential moving average of the weights."""
 
+import copy
 import inspect
 import math
+import re
+import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import lightning.pytorch as pl
@@ -88,71 +94,146 @@ def warmup_ema(decay: Share = 0.999) -> Callable[[Any, Any, Any], None]:
     return update
 
 
+STEPS = re.compile(r".*steps|step_size_up")
+"""Names of arguments that are numbers of optimizer steps; the last one is of PyTorch's `CyclicLR`."""
+
+
+def parts_of(factory: Any) -> list[Any]:
+    """Return the factories that the keyword `schedulers` of another one holds, such as those of a `SequentialLR`."""
+    return [each for each in getattr(factory, "keywords", {}).get("schedulers", ()) if callable(each)]
+
+
+def family(factory: Any) -> list[Any]:
+    """Return the factory of a schedule, those of its parts, and of theirs."""
+    return [factory, *(each for part in parts_of(factory) for each in family(part))]
+
+
+def takes_length(factory: Any) -> bool:
+    """Return whether a factory has an argument `total_steps` without a value."""
+    given = getattr(factory, "keywords", {})
+    return "total_steps" in inspect.signature(factory).parameters and given.get("total_steps") is None
+
+
+def schedule_of(factory: Any, optimizer: Optimizer, length: int | None) -> Any:
+    """Return the schedule of an optimizer, whose parts are built before it."""
+    names = [*inspect.signature(factory).parameters]
+    options: dict[str, Any] = {"optimizer" if "optimizer" in names else names[0]: optimizer}
+    if parts := parts_of(factory):
+        options["schedulers"] = [schedule_of(part, optimizer, length) for part in parts]
+    if takes_length(factory):
+        options["total_steps"] = length
+    return factory(**options)
+
+
 class Schedule(Callback):
     """The learning-rate schedule of a training, also of one that continues.
 
+    It counts epochs, as those of PyTorch and Lightning do, or optimizer steps if its arguments do, such as `total_steps`
+    and `warmup_steps`. The keyword ``interval="step"`` or ``"epoch"`` of the factory, which is not passed on, decides
+    otherwise. A plateau schedule counts validations.
+
     Args:
-        factory: Returns the schedule of an optimizer; called with `total_steps`, the number of optimizer steps, if it has
-            an argument of this name. None: a constant rate.
+        factory: Returns the schedule of an optimizer; called with `total_steps`, the length of the training in what it
+            counts, if it has an argument of this name. A keyword `schedulers` may hold the factories of its parts.
+            None: a constant rate.
+
+    Raises:
+        InputError: Some parts count steps, others epochs.
     """
 
     def __init__(self, factory: Callable[..., Any] | None) -> None:
-        self._factory = factory
-        self._total_steps: int | None = None  # when the training started or was continued
+        self._factory, self._told = factory, None
+        if isinstance(factory, partial) and "interval" not in inspect.signature(factory.func).parameters:
+            given = dict(factory.keywords)
+            self._told = given.pop("interval", None)
+            self._factory = partial(factory.func, *factory.args, **given)
+        parts = [each for each in family(self._factory) if self._factory and not parts_of(each)]
+        counts = {any(map(STEPS.fullmatch, inspect.signature(each).parameters)) for each in parts}
+        if len(counts) == 2 and not self._told:
+            raise InputError(
+                "scheduler: some parts count steps, others epochs: give +scheduler.interval=step or epoch"
+            )
+        self._interval = self._told or ("step" if True in counts else "epoch")
+        self._length: int | None = None  # when the training started or was continued
         self._loaded: dict[str, Any] | None = (
             None  # the checkpoint to continue, whose states Lightning reads later
         )
 
     def configuration(self, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, Any]:
-        """Return the schedule in Lightning's form: updated after each step, or after validations (plateau).
+        """Return the schedule in Lightning's form: updated after each step or epoch, or after validations (plateau).
 
         Raises:
-            InputError: A plateau schedule lowers the rate while the loss falls, or a training without a length has a
-                schedule that needs one.
+            InputError: A schedule refuses its arguments or the length of the training, or needs one that there is not;
+                or a plateau schedule lowers the rate while the loss falls.
         """
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
             _use_arguments(optimizer.defaults, loaded)
         if self._factory is None:
             return {}
-        before, self._total_steps = self._total_steps, None
-        given = getattr(self._factory, "keywords", {})
-        if "total_steps" in inspect.signature(self._factory).parameters and "total_steps" not in given:
-            self._total_steps = total_steps(trainer)
-            if self._total_steps < 0:
+        before, self._length = self._length, None
+        if any(map(takes_length, family(self._factory))):
+            self._length = lengths(trainer)[self._interval]
+            if self._length < 0:
                 raise InputError(
                     "scheduler: its rate depends on the length of the training: give trainer.max_epochs or trainer.max_steps, "
                     "or scheduler=constant"
                 )
-        if before is not None and self._total_steps not in (None, before) and trainer.is_global_zero:
+        if before is not None and self._length not in (None, before) and trainer.is_global_zero:
             warn(
-                f"the schedule of the learning rate was of {counted(before, 'step')} and is now of {self._total_steps:,}: the "
+                f"the schedule of the learning rate was of {counted(before, self._interval)} and is now of {self._length:,}: the "
                 "rate continues as in a training of this length"
             )
-        options = {} if self._total_steps is None else {"total_steps": self._total_steps}
-        schedule: Any = self._factory(optimizer, **options)
-        states = (loaded or {}).get("lr_schedulers", [])
-        if any(("cooldown_counter" in state) != isinstance(schedule, ReduceLROnPlateau) for state in states):
-            raise InputError(
-                "ckpt_path: the rate of that training was of another schedule, and does not go on by this one: choose the same "
-                "scheduler=…, or start from its model by init_from=FOLDER"
-            )
-        if isinstance(schedule, ReduceLROnPlateau):
-            if schedule.mode != "min":  # of a function or class that does not show it in the configuration
+        is_own = getattr(self._factory, "func", self._factory).__module__ == __name__
+        try:
+            if trainer.is_global_zero and not is_own:
+                self._tell(optimizer, trainer)
+            schedule = schedule_of(self._factory, optimizer, self._length)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"scheduler: {error}") from error
+        is_plateau = isinstance(schedule, ReduceLROnPlateau)
+        unit = "validation" if is_plateau else self._interval
+        loaded = loaded or {}
+        for state in loaded.get("lr_schedulers", []):
+            if unit != ("validation" if "cooldown_counter" in state else loaded.get("interval", "step")):
                 raise InputError(
-                    "scheduler: it follows val/loss, of which lower values are better: leave out mode=max"
+                    "ckpt_path: the rate of that training was of another schedule, and does not go on by this one: choose the same "
+                    "scheduler=… and scheduler.interval, or start from its model by init_from=FOLDER"
                 )
-            frequency = trainer.check_val_every_n_epoch or 1
-            when = {"interval": "epoch", "frequency": frequency, "monitor": "val/loss"}
-        else:
-            when = {"interval": "step"}
+        if not is_plateau:
+            return {"lr_scheduler": {"scheduler": schedule, "interval": self._interval}}
+        if schedule.mode != "min" or self._told:  # the configuration does not show the one of a function
+            raise InputError(
+                "scheduler: it follows val/loss at validations, of which lower values are better: leave out mode=max and interval"
+            )
+        when = {"interval": "epoch", "frequency": trainer.check_val_every_n_epoch or 1, "monitor": "val/loss"}
         return {"lr_scheduler": {"scheduler": schedule} | when}
+
+    def _tell(self, optimizer: Optimizer, trainer: pl.Trainer) -> None:
+        """Print what the schedule counts, and the rate at the end of the training, where both are known."""
+        optimizer = copy.copy(optimizer)
+        optimizer.param_groups = [{**group} for group in optimizer.param_groups]  # with rates of its own
+        schedule, first = schedule_of(self._factory, optimizer, self._length), optimizer.param_groups[0]["lr"]
+        if isinstance(schedule, ReduceLROnPlateau):
+            return
+        said = f"note        scheduler: the rate changes each {self._interval}"
+        # Lightning drops the state of loaders without a data module if it is asked for their length
+        length = lengths(trainer)[self._interval] if getattr(trainer, "datamodule", None) else -1
+        if length >= 0:
+            with warnings.catch_warnings(action="ignore"):  # PyTorch's, as no step of the optimizer is made
+                for _ in range(length):
+                    schedule.step()
+            said += f", {first:.3g} → {optimizer.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
+        if not self._told:
+            other = "epoch" if self._interval == "step" else "step"
+            said += f"; +scheduler.interval={other}: each {other}"
+        print(said, flush=True)
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Save the number of steps, and the arguments of the optimizer."""
-        checkpoint["total_steps"] = self._total_steps
+        checkpoint["total_steps"], checkpoint["interval"] = self._length, self._interval
         plain = int, float, bool, tuple
         arguments = [optimizer.defaults for optimizer in trainer.optimizers][:1]
         checkpoint["optimizer_arguments"] = {
@@ -163,13 +244,22 @@ class Schedule(Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Restore it, and remove from the schedule's state what its arguments decide, which this run may change."""
-        self._total_steps, self._loaded = checkpoint.get("total_steps"), checkpoint
+        self._length, self._loaded = checkpoint.get("total_steps"), checkpoint
         if self._factory is None:
             return
-        arguments = {*inspect.signature(self._factory).parameters} - {"last_epoch"}
-        for state in checkpoint.get("lr_schedulers", []):
-            for name in arguments | {"_schedule_phases"}:  # OneCycleLR derives them from its arguments
+        arguments = {name for each in family(self._factory) for name in inspect.signature(each).parameters}
+        derived = {"_schedule_phases", "_milestones"}  # from them, by OneCycleLR and SequentialLR
+        for state in states_of(checkpoint):
+            for name in (arguments | derived) - {"last_epoch"}:
                 state.pop(name, None)
+
+
+def states_of(checkpoint: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the states of the schedules in a checkpoint, and those of their parts."""
+    states = [*checkpoint.get("lr_schedulers", [])]
+    for state in states:  # grows
+        states += state.get("_schedulers", [])
+    return states
 
 
 def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> None:
@@ -199,9 +289,7 @@ def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> 
         for name in ("lr", "initial_lr"):
             if name in group and "max_lr" not in group:  # schedules with rates of their own
                 group[name] *= factor
-    schedules = [*checkpoint.get("lr_schedulers", [])]
-    for state in schedules:  # grows by the parts of a schedule
-        schedules += state.get("_schedulers", [])
+    for state in states_of(checkpoint):
         state |= {
             name: [rate * factor for rate in state[name]]
             for name in ("base_lrs", "_last_lr")
@@ -209,27 +297,30 @@ def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> 
         }
 
 
-def total_steps(trainer: pl.Trainer) -> int:
-    """Return the number of optimizer steps of the training.
+def lengths(trainer: pl.Trainer) -> dict[str, int]:
+    """Return the number of optimizer steps of the training, ``step``, and of whole epochs, ``epoch``; -1 without a limit.
 
     With a data module, `trainer.estimated_stepping_batches` is not used: it discards the state of the data loader
     when a run is resumed.
     """
-    data = getattr(trainer, "datamodule", None)
-    if data is None:  # data loaders passed to `Trainer.fit`
-        return int(trainer.estimated_stepping_batches)
-    batches = len(data.train_dataloader())
-    if isinstance(trainer.limit_train_batches, int) and trainer.limit_train_batches > 0:
-        batches = min(batches, trainer.limit_train_batches)
-    elif isinstance(trainer.limit_train_batches, float):
-        batches = max(1, int(batches * trainer.limit_train_batches))
-    if trainer.max_epochs == -1:
-        return trainer.max_steps
-    schedules = [each for each in callbacks_of(trainer) if isinstance(each, GradientAccumulationScheduler)]
-    steps = sum(
-        math.ceil(batches / schedules[0].get_accumulate_grad_batches(epoch))
-        if schedules
-        else math.ceil(batches / trainer.accumulate_grad_batches)
-        for epoch in range(trainer.max_epochs or 1)
+    data, limit, max_steps = (
+        getattr(trainer, "datamodule", None),
+        trainer.limit_train_batches,
+        trainer.max_steps,
     )
-    return steps if trainer.max_steps < 0 else min(steps, trainer.max_steps)
+    if trainer.max_epochs == -1 and max_steps < 0:
+        return {"step": -1, "epoch": -1}
+    if data is None:  # data loaders passed to `Trainer.fit`, which are made by this
+        batches = trainer.num_training_batches if trainer.estimated_stepping_batches else 0
+    elif isinstance(limit, float):
+        batches = max(1, int(len(data.train_dataloader()) * limit))
+    else:
+        batches = min(len(data.train_dataloader()), limit or math.inf)
+    changing = [each for each in callbacks_of(trainer) if isinstance(each, GradientAccumulationScheduler)]
+    accumulation = (
+        changing[0].get_accumulate_grad_batches if changing else lambda _: trainer.accumulate_grad_batches
+    )
+    most = max_steps if trainer.max_epochs == -1 else trainer.max_epochs or 1
+    ends = [0, *accumulate(math.ceil(batches / accumulation(epoch)) for epoch in range(most))]
+    total = ends[-1] if max_steps < 0 else min(ends[-1], max_steps)
+    return {"step": total, "epoch": bisect_right(ends, total) - 1}

@@ -35,7 +35,7 @@ def check(config: Any, schema: Any = None, **options: Any) -> None:
 
 def problems(
     config: Any, schema: Any = None, *, key: str = "", passed: Mapping[str, Sequence[str]] | None = None,
-    bounds: Bounds | None = None, imports: bool = True,
+    taken: Bounds | None = None, bounds: Bounds | None = None, imports: bool = True,
 ) -> list[str]:  # fmt: skip
     """Return what `check` refuses, a line each.
 
@@ -44,6 +44,7 @@ def problems(
         schema: A dataclass of its keys.
         key: That of `config`, where it is a node.
         passed: Arguments that the program gives, by the key of a node: they may be absent or null.
+        taken: What keys may be that the program takes from a node for itself, by the key of the node and name.
         bounds: What arguments may be, by class and name, before their annotations; also for derived classes.
         imports: False: import nothing, and compare with `bounds` alone.
     """
@@ -54,17 +55,18 @@ def problems(
     found: list[str] = []
     for place, node, target in objects(config, key, schema):
         given = (passed or {}).get(re.sub(r"\[\d+\]", "", place))
+        own = dict((taken or {}).get(place, {}))
         if isinstance(target, str) and not imports:
-            found += _of_values(place, node, dict((bounds or {}).get(target, {})), given or ())
+            found += _of_values(place, node, {**(bounds or {}).get(target, {}), **own}, given or ())
             continue
         try:
             called = target if is_dataclass(target) else imported(target)
         except ImportError as error:
             found.append(f"{join(place, '_target_')}={target}: {' '.join(str(error).split())}")
             continue
-        found += _of_names(place, node, called, given)
+        found += _of_names(place, {name: node[name] for name in node if name not in own}, called, given)
         kinds = _kinds(called, bounds or {} if called is not target else {})
-        found += _of_values(place, node, kinds, given or (), parameters_of(called))
+        found += _of_values(place, node, kinds | own, given or (), parameters_of(called))
     return found
 
 
