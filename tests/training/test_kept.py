@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import BatchSizeFinder, ModelCheckpoint
 
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
@@ -38,6 +38,10 @@ class Mine(ModelCheckpoint):
 
     def __init__(self, **options):
         super().__init__(**options)
+
+
+class Finder(BatchSizeFinder):
+    """A subclass of the user's."""
 
 
 def test_the_direction_of_every_metric_is_known():
@@ -83,6 +87,7 @@ def completed(*overrides):
     return settings.updated(directions(settings.config)).config
 
 
+TUNING = "lightning.pytorch.callbacks"
 STOPPING = "callbacks=early_stopping"
 OWN = ["+module.metrics.own._partial_=true", "callbacks.checkpoint.monitor=val/own"]
 SECOND = ["+callbacks.second._target_=lightning.pytorch.callbacks.ModelCheckpoint"]
@@ -127,6 +132,9 @@ def test_early_stopping_asks_after_the_validation_whose_score_it_compares(monito
         ([*OWN, "+module.metrics.own._target_=tests.training.test_kept.plain"], "higher_is_better"),
         ([*SECOND, "+callbacks.second.monitor=val/mine"], "callbacks.second.mode=max"),
         (["scheduler=plateau", "scheduler.mode=max"], "scheduler.mode=max"),
+        ([f"+callbacks.mine._target_={TUNING}.BatchSizeFinder"], "give data.batch_size=N"),
+        (["+callbacks.mine._target_=tests.training.test_kept.Finder"], "give data.batch_size=N"),
+        ([f"+callbacks.mine._target_={TUNING}.LearningRateFinder"], "give optimizer.lr=RATE"),
         (["callbacks.checkpoint.filename=last"], "callbacks.checkpoint.filename=last"),
         (["+callbacks.checkpoint.save_last=link"], "callbacks.checkpoint.save_last=link"),
         ([*SECOND, "+callbacks.second.filename=best"], "callbacks.second.filename=best"),
@@ -142,9 +150,11 @@ def test_a_wrong_or_unknown_direction_and_a_checkpoint_of_another_model_are_refu
     assert said in str(refused.value)
 
 
-def test_a_class_that_compares_in_the_wrong_direction_is_refused():
+def test_a_class_that_compares_in_the_wrong_direction_or_chooses_a_value_is_refused():
     with pytest.raises(InputError, match="mode of ModelCheckpoint=min"):
         check_callbacks(completed(), [ModelCheckpoint(monitor="val/bleu")])
+    with pytest.raises(InputError, match="Finder"):
+        check_callbacks(completed(), [Finder()])
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def _of_callback(
     from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
     target = target_of(key, node._target_)
+    _refuse_finder(key, target)
     chosen: dict[str, Any] = {}
     monitor = parameters_of(target).get("monitor")
     monitored = node.get("monitor", None if monitor is None else monitor.default)
@@ -76,6 +77,21 @@ def _of_callback(
         if several and "{step}" not in node.filename:
             chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
     return chosen
+
+
+def _refuse_finder(key: str, target: Any) -> None:
+    """Refuse a callback of Lightning that chooses a value: no file would have it, nor a run that continues.
+
+    Raises:
+        InputError: Naming the key to give.
+    """
+    from lightning.pytorch.callbacks import BatchSizeFinder, LearningRateFinder
+
+    for finder, way in ((BatchSizeFinder, "data.batch_size=N"), (LearningRateFinder, "optimizer.lr=RATE")):
+        if inspect.isclass(target) and issubclass(target, finder):
+            raise InputError(
+                f"{key}: config.yaml and a run that continues would not have what it finds: give {way}"
+            )
 
 
 def _check_times(key: str, node: DictConfig, monitored: Any, *, at_epoch_ends: bool) -> None:
@@ -144,13 +160,14 @@ def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> d
 
 
 def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
-    """Refuse callbacks whose class compares a metric in the wrong direction, whatever the configuration says.
+    """Refuse callbacks that compare a metric in the wrong direction, or choose a value, whatever the configuration says.
 
     Raises:
         InputError: A callback does.
     """
     own = own_metrics(config)
     for each in callbacks:
+        _refuse_finder(f"callbacks: {type(each).__name__}", type(each))
         monitor, mode = getattr(each, "monitor", None), getattr(each, "mode", None)
         if isinstance(monitor, str) and mode in ("min", "max"):
             name = type(each).__name__
