@@ -212,7 +212,8 @@ def test_steps_after_the_last_validation_are_told_where_the_best_model_is_kept(h
     run = [*TINY, "name=unjudged", "trainer.check_val_every_n_epoch=2"]
     told = [program(*run, f"trainer.max_epochs={epochs}", cwd=here, check=0).text for epochs in (1, 3, 4)]
     assert ["the last 4 steps came after" in each for each in told] == [False, True, False]
-    assert ["no validation was left to choose" in each for each in told] == [True, False, False]
+    assert ["no checkpoint was compared by val/loss" in each for each in told] == [True, False, False]
+    assert [re.search(r"^kept .* step (\d+)\b", each, re.MULTILINE)[1] for each in told] == ["4", "8", "16"]
 
 
 def test_a_run_is_repeated_from_its_configuration(here, program, tiny_run):

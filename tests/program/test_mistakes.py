@@ -259,9 +259,14 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
     done = program(*same, "trainer.max_epochs=3", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
     assert re.search(rf"^continues .*step {steps}, .*epoch 2\b.*last\.ckpt$", done.text, re.MULTILINE)
+    same = *same, "scheduler.warmup_steps=99", "name=debug_fast"
     done = program(*same, "trainer.max_epochs=2", "overwrite=true", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
     assert suggested in done.text.splitlines()
+    again = program(*same, "trainer.max_epochs=2", cwd=tmp_path, check=0)
+    told = [re.findall(r"^(?:WARNING|kept).*", each.text, re.MULTILINE) for each in (done, again)]
+    assert sorted(told[0]) == sorted(told[1])
+    assert "warmup_steps=99" in "".join(told[0])
     assert "A sentence." not in suggested
 
 

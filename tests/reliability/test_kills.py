@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -204,6 +205,9 @@ def test_a_run_that_was_ended_within_an_epoch_is_trained_longer_as_if_it_had_not
     first = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0, STOP=ends)
     again = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0)
     assert "is finished" in again.text
+    ended = re.search("^ended .*step 4 of (?:7|14), .*", first.text, re.MULTILINE)[0]
+    assert ended in again.text
+    assert ("trainer.max_time" in ended) == (ends == "time")
     done = program(*run, "trainer.max_epochs=2", "name=two", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
     assert "WARNING" not in done.text

@@ -59,7 +59,7 @@ def assert_same_result(whole, other):
     assert all(torch.equal(one["state_dict"][name], two["state_dict"][name]) for name in one["state_dict"])
     assert series(whole) == series(other)
     one, two = (json.loads((folder / "metrics.json").read_text()) for folder in (whole, other))
-    for key in ("val", "test", "steps", "epochs"):
+    for key in ("val", "test", "steps", "epochs", "kept", "ended"):
         assert one.get(key) == two.get(key)
 
 

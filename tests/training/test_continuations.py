@@ -1,6 +1,7 @@
 """What a training that continues takes from its configuration, and what from the checkpoint; what is exported of it."""
 
 import io
+import re
 import signal
 import sys
 from functools import partial
@@ -19,7 +20,14 @@ from seq2seq.run.folder import save_config
 from seq2seq.run.procedure import start_from
 from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
-from seq2seq.training.callbacks import EpochMean, ResumeState, StopOnSignal, checkpoint_to_keep
+from seq2seq.training.callbacks import (
+    EpochMean,
+    ResumeState,
+    StopOnSignal,
+    checkpoint_to_keep,
+    end_in_words,
+    kept_in_words,
+)
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from tests.small import model_of
 from tests.training.test_module import TRAINER
@@ -198,6 +206,22 @@ def test_weights_that_a_callback_changes_at_the_end_are_exported_or_said_to_be_l
     trainer = fitted(tmp_path / "best", 3, callback(), best)
     assert checkpoint_to_keep(trainer, last_of(tmp_path / "best")) is not None
     assert ("monitor=null" in capsys.readouterr().err) == is_changed
+
+
+@pytest.mark.parametrize(
+    ("losses", "callbacks", "kept", "ended"),
+    [
+        ((2.0, 3.0, 1.0), [], "step 15 of 15, with the lowest val/loss, 1", None),
+        ((2.0, 1.0, 1.0), [], "step 10 of 15, with the lowest val/loss, 1, which step 15 has, too", None),
+        ((1.0, 1.0, 1.0), [EarlyStopping("val/loss", patience=1)],
+         "step 5 of 10, with the lowest val/loss, 1, which step 10 has, too", "step 10 of 15, by early stopping: .*val/loss"),
+    ],
+)  # fmt: skip
+def test_a_training_says_which_step_is_kept_and_why_it_ended(losses, callbacks, kept, ended, tmp_path):
+    best = pl.callbacks.ModelCheckpoint(tmp_path / "checkpoints", "best", monitor="val/loss")
+    trainer = fitted(tmp_path, 3, best, *callbacks, losses=losses)
+    assert kept_in_words(trainer, checkpoint_to_keep(trainer, last_of(tmp_path))) == kept
+    assert re.search(ended, end_in_words(trainer)) if ended else end_in_words(trainer) is None
 
 
 def test_the_best_of_several_is_linked_and_nothing_else_is_left(tmp_path):

@@ -49,7 +49,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import frames_of_user, message_of
 from seq2seq.run.sizes import said, sizes
-from seq2seq.run.summary import commit_of_program, log_start, logged, summary
+from seq2seq.run.summary import commit_of_program, log_start, logged, summary, warnings_of_thread
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -93,7 +93,7 @@ def run(settings: Settings) -> float | None:
     if not first:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
-    with no_empty_folder(folder), lock(folder) if writes else nullcontext():
+    with no_empty_folder(folder), lock(folder) if writes else nullcontext(), warnings_of_thread() as told:
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
             check_early(settings)
@@ -126,10 +126,11 @@ def run(settings: Settings) -> float | None:
             if settings.dry or not trainer.is_global_zero:
                 return None
             with trained_by(settings.config), going_on_after_interrupt():
-                exported = export(module, trainer, prepared, folder, checkpoint)
+                exported, kept = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
-            metrics |= facts(module, trainer, started)
+            metrics |= facts(module, trainer, started) | {"kept": kept}
             log_scores(metrics, trainer, settings, step)
+        metrics["warnings"] = [*dict.fromkeys(each.getMessage() for each in told)]
         write_json(folder / "metrics.json", metrics)
         print(summary(metrics, folder))
         return metric_of(metrics, settings.config.metric)
@@ -145,6 +146,8 @@ def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig)
         goes_on = f"{quoted} {goes_on}"
     print(f"{place} is finished; name=… trains again, {goes_on} goes on")
     print(summary(metrics, earlier.run_dir))
+    for text in metrics.get("warnings", ()):
+        warn(text)
     if config.ckpt_path not in (None, "last", earlier.values.get("ckpt_path")):
         warn(f"ckpt_path={config.ckpt_path} is not used, as nothing is trained: give name=…")
     written = (earlier.run_dir / "metrics.json").stat().st_mtime
@@ -595,32 +598,24 @@ def check_trained(
 
 def export(
     module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path, checkpoint: str | None
-) -> "SavedModel":
-    """Write the model that is kept, that of the best checkpoint or else of the last, and return it as it was written.
+) -> tuple["SavedModel", str]:
+    """Write the model that is kept, that of the best checkpoint or else of the last; return it, and in words which it is.
 
     `checkpoint` is where the training continued from; nothing else holds the mean of its weights if no step was left.
     """
     from seq2seq.models.folder import SavedModel, save_model_folder
-    from seq2seq.training.callbacks import checkpoint_to_keep, is_unjudged, unused_steps
+    from seq2seq.training.callbacks import checkpoint_to_keep, kept_in_words
 
     announce("exporting the model")
     last = dict.fromkeys([str(folder / "checkpoints" / "last.ckpt"), *([checkpoint] if checkpoint else [])])
     kept = checkpoint_to_keep(trainer, *map(Path, last))
     if kept is not None:
         module.load_state_dict(kept["state_dict"])
-        if unused := unused_steps(trainer, kept):
-            print(
-                f"note        the last {counted(unused, 'step')} came after the last validation, and are not in the model"
-            )
-        elif is_unjudged(trainer):
-            print(
-                "note        no validation was left to choose a model by its score: this is the one of the last step"
-            )
     model = module.model.eval()
     tokenizers = data.source_tokenizer, data.target_tokenizer
     exported = SavedModel(model, *tokenizers, module.limits, data.both_directions)
     save_model_folder(folder / "model", exported)
-    return exported
+    return exported, kept_in_words(trainer, kept)
 
 
 def score(
@@ -655,7 +650,7 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
-    from seq2seq.training.callbacks import ResumeState, out_of_time
+    from seq2seq.training.callbacks import ResumeState, end_in_words, out_of_time
     from seq2seq.training.checkpoint import callbacks_of
 
     before = sum(each.seconds_before for each in callbacks_of(trainer) if isinstance(each, ResumeState))
@@ -666,6 +661,7 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
         "steps": trainer.global_step,
         "commit": commit_of_program(),
         "finished": True,
+        "ended": end_in_words(trainer),
         "out_of_time": out_of_time(trainer),
     }
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,18 @@ def logged(folder: Path | None) -> Iterator[None]:
             logging.getLogger(name).setLevel(number)
 
 
+@contextmanager
+def warnings_of_thread() -> Iterator[list[logging.LogRecord]]:
+    """Collect the warnings of this thread, which a finished run repeats."""
+    handler, thread = BufferingHandler(sys.maxsize), threading.get_ident()
+    handler.addFilter(lambda record: record.thread == thread and record.levelno >= logging.WARNING)
+    LOG.addHandler(handler)
+    try:
+        yield handler.buffer
+    finally:
+        LOG.removeHandler(handler)
+
+
 def _job_logging() -> Any:
     return OmegaConf.load(CONF / "hydra/job_logging/seq2seq.yaml")
 
@@ -81,7 +94,6 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
     """Return the scores of a run, where its results are, and what to do next."""
     signatures = {s["bleu_signature"] for c in metrics.values() if isinstance(c, dict) for s in c.values()}
     minutes, seconds = divmod(round(metrics["seconds"]), 60)
-    ended = ", when trainer.max_time ended it: a longer one goes on" if metrics.get("out_of_time") else ""
     example = next(iter(examples_of_run(run_dir)), "A sentence.")
     classes = own_classes(run_dir / "model")
     trust = " --trust-custom-code" if classes else ""
@@ -92,7 +104,8 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
     lines = [
         *_scores(metrics),
         *(f"BLEU is     {signature}" for signature in sorted(signatures)),
-        f"time        {minutes}:{seconds:02d}{ended}",
+        *(f"{name:<12}{metrics[name]}" for name in ("kept", "ended") if metrics.get(name)),
+        f"time        {minutes}:{seconds:02d}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
         f"translate   {_program('seq2seq')} translate {quoted(str(run_dir))}{trust} {quoted(example)}"

@@ -29,6 +29,7 @@ from lightning.pytorch.callbacks import (
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
+from seq2seq.common.counted import counted
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
@@ -187,17 +188,18 @@ class ResumeState(Callback):
     - The patience of early stopping, which is the configuration's, not the checkpoint's.
     - Scores of other text are forgotten by early stopping and by the schedules that wait for validations.
     - Checksums of vocabularies and text: a run that continues has those with which it began.
-    - The time of the training before, and the step of the last validation.
+    - The time of the training before, and the step and the scores of the last validation.
 
     Attributes:
         first_step: The step from which the latest training went on; None before.
         seconds_before: Time from the starts of the run to its checkpoint, without the latest start.
         validated_at: The step of the last validation.
+        scores: What is logged of it.
     """
 
     def __init__(self) -> None:
         self.first_step: int | None = None
-        self.validated_at = 0
+        self.validated_at, self.scores = 0, dict[str, float]()
         self.seconds_before, self._started = 0.0, time.monotonic()
         self._restored: dict[str, Any] | None = None
         self._max_steps = -1
@@ -236,7 +238,7 @@ class ResumeState(Callback):
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
         data = prepared_of(trainer)
         checkpoint["corpus"] = None if data is None else data.checksums
-        checkpoint["validated_at"] = self.validated_at
+        checkpoint["validated_at"], checkpoint["scores"] = self.validated_at, self.scores
         checkpoint["seconds"] = self.seconds_before + time.monotonic() - self._started
 
     def on_load_checkpoint(
@@ -256,7 +258,7 @@ class ResumeState(Callback):
         states = checkpoint.get("callbacks", {})
         self._ended_at = checkpoint.get("ended_at") if own else None
         self.seconds_before = checkpoint.get("seconds", 0.0) if own else 0.0
-        self.validated_at = checkpoint.get("validated_at", 0)
+        self.validated_at, self.scores = checkpoint.get("validated_at", 0), checkpoint.get("scores", {})
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
                 folder = Path(str(each.dirpath))
@@ -304,6 +306,7 @@ class ResumeState(Callback):
         if trainer.state.fn != "fit" or trainer.sanity_checking:
             return
         self.validated_at = trainer.global_step
+        self.scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
         for config in trainer.lr_scheduler_configs:
             value = trainer.callback_metrics.get(config.monitor or "")
             if config.reduce_on_plateau and value is not None:
@@ -330,18 +333,38 @@ def _require_same_corpus(
         )
 
 
-def unused_steps(trainer: pl.Trainer, kept: Mapping[str, Any]) -> int:
-    """Return how many steps of a training no validation has judged, if a checkpoint is kept for its score; else 0."""
-    validated = max(
-        (each.validated_at for each in callbacks_of(trainer) if isinstance(each, ResumeState)), default=0
-    )
-    return trainer.global_step - validated if kept["global_step"] <= validated else 0
+def kept_in_words(trainer: pl.Trainer, kept: Mapping[str, Any] | None) -> str:
+    """Return of which step the checkpoint is that is kept (None: the weights of the last step), and for which score."""
+    judge, last = judge_of(trainer), trainer.global_step
+    step = last if kept is None else kept["global_step"]
+    says = f"step {step:,} of {last:,}"
+    if judge is None:
+        wanted = filter(None, (getattr(each, "monitor", None) for each in trainer.checkpoint_callbacks))
+        return says + "".join(f"; no checkpoint was compared by {monitor}" for monitor in wanted)
+    resumed = next((each for each in callbacks_of(trainer) if isinstance(each, ResumeState)), ResumeState())
+    best, validated = float(judge.best_model_score), resumed.validated_at
+    says += f", with the {'lowest' if judge.mode == 'min' else 'highest'} {judge.monitor}, {best:.4g}"
+    if validated > step and resumed.scores.get(judge.monitor) == best:
+        says += f", which step {validated:,} has, too"
+    if last > validated >= step:
+        says += f"; the last {counted(last - validated, 'step')} came after the last validation"
+    return says
 
 
-def is_unjudged(trainer: pl.Trainer) -> bool:
-    """Return whether checkpoints were to be compared by a score, and there was no validation that gave one."""
-    kept = [each for each in trainer.checkpoint_callbacks if isinstance(getattr(each, "monitor", None), str)]
-    return bool(kept) and not any(getattr(each, "best_model_path", "") for each in kept)
+def end_in_words(trainer: pl.Trainer) -> str | None:
+    """Return why a training ended before the length that it was to have; None: it did not."""
+    step, total, optimizer = trainer.global_step, lengths(trainer)["step"], trainer.optimizers[0]
+    if not trainer.should_stop or 0 <= total <= step:
+        return None
+    of_total = f"at step {step:,}" + (f" of {total:,}" if total > 0 else "")
+    if out_of_time(trainer):
+        rate = optimizer.param_groups[0]["lr"]
+        given = optimizer.defaults.get("lr", rate)
+        return f"{of_total}, by trainer.max_time, at a learning rate of {rate:.3g} ({given:.3g} is given): a longer time goes on"
+    reasons = [getattr(each, "stopping_reason_message", None) for each in callbacks_of(trainer)]
+    for reason in filter(None, reasons):
+        return f"{of_total}, by early stopping: {reason.removesuffix(' Signaling Trainer to stop.')}"
+    return f"{of_total}, as a callback asked for it"
 
 
 def out_of_time(trainer: pl.Trainer) -> bool:
@@ -502,6 +525,12 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
         raise interrupted(signal.SIGTERM)
 
 
+def judge_of(trainer: pl.Trainer) -> Any:
+    """Return the first callback that has kept a checkpoint for its score; None if none has."""
+    judges = (each for each in trainer.checkpoint_callbacks if getattr(each, "monitor", None))
+    return next((each for each in judges if Path(getattr(each, "best_model_path", "")).is_file()), None)
+
+
 def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | None:
     """Return the checkpoint of the model to keep: ``best.ckpt``, of the first callback that compares scores.
 
@@ -515,26 +544,25 @@ def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | Non
     found_last = (read_checkpoint(path) for path in last if path.is_file())
     of_last_step = next((each for each in found_last if each["global_step"] == trainer.global_step), None)
     is_changed = of_last_step is not None and _is_changed(trainer, of_last_step["state_dict"])
-    for each in trainer.checkpoint_callbacks:
-        found = Path(getattr(each, "best_model_path", ""))
-        if getattr(each, "monitor", None) and found.is_file():
-            best = found.with_name("best.ckpt")
-            is_there = best.is_file() and best.samefile(found)
-            if not is_there and trainer.is_global_zero:  # one of several, with a name of its own
-                partial = best.with_name("best.ckpt.partial")
-                partial.unlink(missing_ok=True)
-                try:
-                    os.link(found, partial)
-                except OSError:  # a file system without links
-                    shutil.copyfile(found, partial)
-                os.replace(partial, best)
-            if is_changed and trainer.is_global_zero:
-                warn(
-                    "a callback has changed the weights at the end of the training, after the last validation, and best.ckpt, "
-                    "which is exported, does not have them: callbacks.checkpoint.monitor=null exports them"
-                )
-            return read_checkpoint(best)
-    return None if is_changed else of_last_step
+    if (judge := judge_of(trainer)) is None:
+        return None if is_changed else of_last_step
+    found = Path(judge.best_model_path)
+    best = found.with_name("best.ckpt")
+    is_there = best.is_file() and best.samefile(found)
+    if not is_there and trainer.is_global_zero:  # one of several, with a name of its own
+        partial = best.with_name("best.ckpt.partial")
+        partial.unlink(missing_ok=True)
+        try:
+            os.link(found, partial)
+        except OSError:  # a file system without links
+            shutil.copyfile(found, partial)
+        os.replace(partial, best)
+    if is_changed and trainer.is_global_zero:
+        warn(
+            "a callback has changed the weights at the end of the training, after the last validation, and best.ckpt, "
+            "which is exported, does not have them: callbacks.checkpoint.monitor=null exports them"
+        )
+    return read_checkpoint(best)
 
 
 def _is_changed(trainer: pl.Trainer, saved: dict[str, torch.Tensor]) -> bool:
