@@ -212,7 +212,9 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
     assert_same_result(*(tmp_path / folder / "runs/baseline/run" for folder in ("whole", "killed")))
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
 def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     whole, launch, program, tmp_path, number, status
 ):

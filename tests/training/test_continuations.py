@@ -4,6 +4,7 @@ import io
 import re
 import signal
 import sys
+from contextlib import nullcontext
 from functools import partial
 
 import lightning.pytorch as pl
@@ -290,15 +291,15 @@ def test_two_weights_do_not_become_one_without_a_word(tie):
 
 
 class Interrupting(Callback):
-    """Sends Ctrl-C in a step, in the middle of a write to stderr."""
+    """Sends Ctrl-C, or another signal, in a step, in the middle of a write to stderr."""
 
-    def __init__(self, step):
-        self.step = step
+    def __init__(self, step, number=signal.SIGINT):
+        self.step, self.number = step, number
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
         if trainer.global_step == self.step:
             sys.stderr = MidWrite()
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(self.number)
 
 
 class MidWrite(io.StringIO):
@@ -314,6 +315,16 @@ def test_a_signal_in_the_middle_of_a_write_stops_after_the_step(tmp_path, monkey
         fitted(tmp_path, 1, Interrupting(2), StopOnSignal())
     assert "once more" in capfd.readouterr().err
     assert torch.load(last_of(tmp_path))["global_step"] == 2
+
+
+@pytest.mark.parametrize(("handler", "step"), [(signal.SIG_DFL, 2), (signal.SIG_IGN, 5)])
+def test_a_closed_terminal_stops_after_the_step_but_under_nohup(handler, step, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    before = signal.signal(signal.SIGHUP, handler)
+    with nullcontext() if handler is signal.SIG_IGN else pytest.raises(TrainingInterrupted):
+        fitted(tmp_path, 1, Interrupting(2, signal.SIGHUP), StopOnSignal())
+    assert signal.signal(signal.SIGHUP, before) is handler
+    assert torch.load(last_of(tmp_path))["global_step"] == step
 
 
 @pytest.mark.parametrize("step", [2, 7, 12, 16])

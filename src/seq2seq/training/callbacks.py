@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -418,7 +419,7 @@ def moved(state: dict[str, Any], folder: Path, *, own: bool, mode: str) -> dict[
 
 
 class StopOnSignal(BorderCallback):
-    """Finish the step, save ``last.ckpt`` and end training after SIGTERM or Ctrl-C.
+    """Finish the step, save ``last.ckpt`` and end training after SIGTERM, Ctrl-C or SIGHUP, which a closed terminal sends.
 
     A signal during a validation takes effect after it. A second signal ends the program at once. In several processes
     all stop if one received the signal.
@@ -427,7 +428,7 @@ class StopOnSignal(BorderCallback):
         TrainingInterrupted: After the checkpoint was saved.
     """
 
-    SIGNALS = signal.SIGTERM, signal.SIGINT
+    HANGUP = getattr(signal, "SIGHUP", signal.SIGTERM)  # which Windows does not have
 
     def __init__(self) -> None:
         self._received: int | None = None
@@ -440,17 +441,18 @@ class StopOnSignal(BorderCallback):
 
     def on_sanity_check_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Install the handler of SIGTERM; that of Lightning waits for the other processes, which may not come."""
-        self._install(signal.SIGTERM)
+        self._install(signal.SIGTERM, self.HANGUP)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Install the signal handlers; those of Lightning would exit without a checkpoint."""
-        self._install(*self.SIGNALS)
+        self._install(signal.SIGTERM, signal.SIGINT, self.HANGUP)
         if self._is_received(trainer) or trainer.received_sigterm:  # or Lightning has noted it before
-            raise interrupted(signal.SIGTERM)
+            raise interrupted(self._received or signal.SIGTERM)
 
     def _install(self, *numbers: int) -> None:
         if threading.current_thread() is threading.main_thread():
-            new = [number for number in numbers if number not in self._before]
+            ignored = {self.HANGUP} if signal.getsignal(self.HANGUP) is signal.SIG_IGN else set()  # by nohup
+            new = [number for number in numbers if number not in self._before and number not in ignored]
             self._before |= {number: signal.signal(number, self._receive) for number in new}
 
     def _is_received(self, trainer: pl.Trainer) -> bool:
@@ -462,6 +464,13 @@ class StopOnSignal(BorderCallback):
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self._received = number
+        for stream in (
+            1,
+            2,
+        ):  # a terminal that is gone refuses what is printed, which would end the training here
+            with suppress(OSError):
+                if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         with suppress(OSError):  # not by sys.stderr, which may be in the middle of writing
             os.write(2, b"\nstopping after this step; once more to stop at once\n")
 
@@ -509,7 +518,7 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
     """Call `trainer.fit`; a signal before the first or after the last step ends it as one between them does.
 
     Raises:
-        TrainingInterrupted: SIGTERM or Ctrl-C was received.
+        TrainingInterrupted: SIGTERM, SIGHUP or Ctrl-C was received.
     """
     try:
         trainer.fit(*arguments, **options)

@@ -56,6 +56,9 @@ from hydra_plugins.hydra_subprocess_launcher._reports import REPORTS, EndedEarly
 OF_SWEEP = ("hydra.mode", "hydra/launcher", "hydra/sweeper", "hydra.launcher", "hydra.sweep", "hydra.run.dir")
 """Beginnings of the overrides that say how a sweep runs, which its jobs are not given."""
 
+HANGUP = getattr(signal, "SIGHUP", signal.SIGTERM)
+"""The signal of a terminal that is closed; Windows does not have it."""
+
 CLEAR = "\r\x1b[K"
 """Removes the line of a terminal."""
 
@@ -160,7 +163,10 @@ class SubprocessLauncher(Launcher):
             for process in [*self.processes]:
                 process.send_signal(signal.SIGTERM)
 
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+        numbers = {signal.SIGTERM, signal.SIGINT}
+        if signal.getsignal(HANGUP) is not signal.SIG_IGN:  # as it is by nohup
+            numbers.add(HANGUP)
+        before = {number: signal.signal(number, interrupt) for number in numbers}
         is_over = threading.Event()
         status = threading.Thread(target=self.show_status, args=(is_over,), daemon=True)
         if sys.stdout.isatty():
