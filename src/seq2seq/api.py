@@ -446,7 +446,7 @@ def train(
     Raises:
         InputError: An override, the text or the folder is wrong.
         TrainingFailed: Training cannot go on.
-        TrainingInterrupted: Ctrl-C or SIGTERM stopped training after a checkpoint was saved.
+        TrainingInterrupted: Ctrl-C, SIGTERM or SIGHUP stopped training after a checkpoint was saved.
     """
     given = list(overrides)
     if not all(isinstance(each, str) for each in given):

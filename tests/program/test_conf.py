@@ -54,7 +54,7 @@ REAL = [
 
 COMPOSED = {
     "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
-    "logger=mlflow": "MLFlowLogger", "logger=wandb": "WandbLogger", "hparams_search=example": "interval(0.001, 0.01)",
+    "logger=mlflow": "artifact_location: ${paths.runs_dir}/", "logger=wandb": "WandbLogger", "hparams_search=example": "interval(0.001, 0.01)",
 }  # fmt: skip
 """What needs hardware or packages that are not here, or a sweep; and text that it brings."""
 
