@@ -492,6 +492,15 @@ def search_from_options(
     return Search(penalty=penalty, sampling=None if sampling is None else Sampling(**sampling), **values)
 
 
+def search_of(decoding: Mapping[str, Any]) -> Search:
+    """Return the search of a configuration, by its node ``decoding``, which may be of version 0.4."""
+    alpha = decoding.get("length_penalty_alpha", decoding.get("alpha", 0.6))
+    earlier = {"name": decoding.get("length_penalty", "none"), "alpha": alpha}
+    return Search(
+        beam_size=decoding.get("beam_size", 1), penalty=LengthPenalty(**(decoding.get("penalty") or earlier))
+    )
+
+
 def run_search(
     models: Models,
     source: SourceBatch,

@@ -114,7 +114,7 @@ def save_pretrained(
     """
     from seq2seq.data.text import example_sentences, pairs_of_run, split_of_run
     from seq2seq.decoding.scoring import as_metrics, score_searches
-    from seq2seq.decoding.search import search_from_options
+    from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
     from seq2seq.models.folder import load_model_folder, save_model_folder
 
@@ -142,13 +142,11 @@ def save_pretrained(
     save_model_folder(
         folder, load_model_folder(run, trust_custom_code=trust_custom_code), precision=precision
     )
-    decoding = config["decoding"]
-    search = search_from_options(
-        beam_size=decoding["beam_size"],
-        length_penalty=decoding["length_penalty"],
-        length_penalty_alpha=decoding.get("length_penalty_alpha", decoding.get("alpha", 0.6)),
+    translator, search = (
+        Translator.load(folder, trust_custom_code=trust_custom_code),
+        search_of(config["decoding"]),
     )
-    scored = score_searches(Translator.load(folder, trust_custom_code=trust_custom_code), pairs, search)
+    scored = score_searches(translator, pairs, search)
     texts = list(scored.values())[-1].texts
     right = [pair.source for pair, text in zip(pairs, texts, strict=True) if text == pair.target]
     card = model_card(

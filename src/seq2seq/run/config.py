@@ -48,7 +48,7 @@ EXAMPLES = {f"data.{side}_language": "CODE" for side in ("source", "target")} | 
 PLACES = {
     "data": "data", "tokenizer": "data.tokenizer", "encoder": "model.encoder", "decoder": "model.decoder",
     "attention": "model.decoder.attention", "objective": "module.objective", "optimizer": "optimizer",
-    "scheduler": "scheduler", "averaging": "callbacks.averaging",
+    "scheduler": "scheduler", "averaging": "callbacks.averaging", "penalty": "decoding.penalty",
 }  # fmt: skip
 """Group -> node of the object that it chooses."""
 

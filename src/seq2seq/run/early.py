@@ -16,7 +16,7 @@ from seq2seq.errors import InputError
 from seq2seq.run.bounds import stored
 from seq2seq.run.config import CONF, PASSED, PLACES, Settings, refuse
 from seq2seq.run.devices import is_missing
-from seq2seq.run.root import Root
+from seq2seq.run.root import MOVED, Root
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""
@@ -32,7 +32,6 @@ UNIFORM = "seq2seq.attention.UniformScore"
 
 EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("ema_decay", "averaging=ema", lambda now: any(key.startswith("callbacks.") and value == now["ema_decay"] for key, value in now.items())),
-    ("decoding.length_penalty_alpha", "decoding.length_penalty=gnmt", lambda now: now.get("decoding.length_penalty") == "gnmt"),
     ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
     ("data.validation_alignments", "data.overfit=false", lambda now: now.get("data.overfit") is not True),
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
@@ -46,7 +45,6 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("model.decoder.attention.normalizer", "scores that differ, not attention=average", lambda now: now.get("model.decoder.attention.score._target_") != UNIFORM),
     ("trainer.min_epochs", "trainer.max_epochs above it", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["trainer.min_epochs"] < now["trainer.max_epochs"]),
     ("callbacks.averaging.start_epoch", "trainer.max_epochs of as many", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["callbacks.averaging.start_epoch"] <= now["trainer.max_epochs"]),
-    ("decoding.length_penalty", "decoding.beam_size above 1", lambda now: now["decoding.length_penalty"] == "none" or now.get("decoding.beam_size") != 1),
 )  # fmt: skip
 """Key, what it needs to have an effect, and whether it has one with these values."""
 
@@ -65,9 +63,10 @@ def check_early(settings: Settings) -> None:
             cannot be read.
     """
     config = settings.config
-    for key in NEEDED:
+    for key in (*NEEDED, "decoding"):
         _require(config, key)
     values = OmegaConf.to_container(config)
+    refuse([f"{key}: since 0.5 it is {MOVED[key]}" for key in flat(values) if key in MOVED])
     refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
     assert isinstance(values, dict)
     own_metrics = values["module"].get("metrics") or {}
@@ -79,8 +78,10 @@ def check_early(settings: Settings) -> None:
     _check_effects(settings.given, flat(values))
     _check_length(config)
     _check_metric(str(config.metric), own_metrics)
-    if "/beam/" in str(config.metric) and config.decoding.beam_size == 1:
-        raise InputError(f"metric={config.metric}: there is no beam search with decoding.beam_size=1")
+    if "/beam/" in str(config.metric) and config.decoding.get("beam_size", 1) == 1:
+        raise InputError(
+            f"metric={config.metric}: there is no beam search with decoding.beam_size=1 or decoding=greedy"
+        )
     kind = values["trainer"].get("accelerator")
     if isinstance(kind, str) and is_missing(kind):
         key = "trainer.accelerator" if "trainer.accelerator" in settings.given else "device"

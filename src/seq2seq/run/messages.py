@@ -35,8 +35,8 @@ from omegaconf.errors import OmegaConfBaseException
 from hydra_checked import nearest
 from seq2seq.common.arguments import flat
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.run.config import CONF, PLACES, choices_with, deletable, known_keys, without_groups
-from seq2seq.run.root import Root
+from seq2seq.run.config import CONF, OBJECTS, PLACES, choices_with, deletable, known_keys, without_groups
+from seq2seq.run.root import MOVED, Root
 
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",
@@ -53,7 +53,7 @@ OTHER_KEYS = {
     "train_steps": "trainer.max_steps", "max_update": "trainer.max_steps", "max_updates": "trainer.max_steps",
     "learning_rate": "optimizer.lr", "bs": "data.batch_size", "clip_norm": "trainer.gradient_clip_val",
     "max_grad_norm": "trainer.gradient_clip_val", "update_freq": "trainer.accumulate_grad_batches",
-    "beam": "decoding.beam_size", "lenpen": "decoding.length_penalty_alpha", "rnn_size": "model.encoder.hidden_size",
+    "beam": "decoding.beam_size", "lenpen": "decoding.penalty.alpha", "rnn_size": "model.encoder.hidden_size",
     "hidden_dim": "model.encoder.hidden_size", "emb_dim": "model.embedding_size", "word_vec_size": "model.embedding_size",
     "patience": "callbacks.early_stopping.patience", "save_dir": "paths.runs_dir", "restore_file": "ckpt_path",
     "train_from": "ckpt_path", "share_vocab": "data.joint_vocabulary", "joined_dictionary": "data.joint_vocabulary",
@@ -233,7 +233,7 @@ def _missing_choice(error: MissingConfigException) -> str:
     meant = OTHER_CHOICES.get((group, choice.lower())) or nearest(choice, options)
     hint = f"did you mean {meant}? " if meant else ""
     place = "model.decoder.attention.score" if group == "attention" else PLACES.get(group)
-    own = f"; your own class: {place}._target_=…" if place else ""
+    own = f"; your own class: {place}._target_=…" if str(place).startswith(OBJECTS) else ""
     return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
 
 
@@ -290,6 +290,8 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
 def _unknown_key(key: str) -> str:
     if (CONF / key).is_dir():
         return without_groups(key)
+    if key in MOVED:
+        return f"{key}: since 0.5 it is {MOVED[key]}"
     if key in SAME_COMMAND:
         return f"{key}: no such key; {CONTINUES}"
     group, name, *_ = *key.split("."), ""

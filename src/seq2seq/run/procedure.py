@@ -623,13 +623,11 @@ def score(
 ) -> dict[str, Any]:
     """Translate whole splits with the exported model, as it lies in the folder, and return its scores by split."""
     from seq2seq.decoding.scoring import as_metrics, score_searches
-    from seq2seq.decoding.search import search_from_options
+    from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
 
-    decoding, metrics = settings.config.decoding, {}
+    search, metrics = search_of(settings.config.decoding), {}
     translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
-    given = {key: value for key, value in decoding.items() if value is not None and key != "max_ratio"}
-    search = search_from_options(**given)
     (folder / "predictions").mkdir(exist_ok=True)
     for split, encoded in (("val", data.validation), ("test", data.test)):
         if encoded is None:

@@ -12,12 +12,19 @@ Node = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Penalty:
+    """Of the length of hypotheses, see `seq2seq.decoding.search.LengthPenalty`."""
+
+    name: LengthPenalty
+    alpha: Weight = 0.6
+
+
+@dataclass(frozen=True)
 class Decoding:
     """The search for the final scores."""
 
-    beam_size: Annotated[int, Ge(1), Le(MAX_BEAM)]
-    length_penalty: LengthPenalty
-    length_penalty_alpha: Weight = 0.6
+    beam_size: Annotated[int, Ge(1), Le(MAX_BEAM)] = 1
+    penalty: Penalty | None = None
     max_ratio: Annotated[float, Ge(0), Le(1e6)] | None = None
 
 
@@ -55,3 +62,10 @@ class Root:
     init_from: str | None = None
     ckpt_path: str | None = None
     overwrite: bool = False
+
+
+MOVED = {
+    "decoding.length_penalty": "penalty=none, average or gnmt",
+    "decoding.length_penalty_alpha": "penalty=gnmt decoding.penalty.alpha=…",
+}
+"""Keys of version 0.4, and what is given in their place; the table goes with version 0.6."""

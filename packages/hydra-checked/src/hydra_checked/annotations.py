@@ -6,6 +6,7 @@ What is not listed in `KINDS` is ``{"is": "any"}``, which every value fits.
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from inspect import Parameter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -31,7 +32,8 @@ def kind_of(hint: Any) -> Kind:
         bounds = [(name, getattr(each, name, None)) for each in arguments[1:] for name in BOUNDS]
         kept = {name: bound for name, bound in bounds if bound is not None}
         return [each if each["is"] == "null" else each | kept for each in kind_of(arguments[0])]
-    name = next((name for kind, (name, _) in KINDS.items() if kind in (hint, origin)), "any")
+    other = "dict" if is_dataclass(hint) else "any"
+    name = next((name for kind, (name, _) in KINDS.items() if kind in (hint, origin)), other)
     if name == "list" and arguments:
         return [{"is": name, "of": kind_of(arguments[0])}]
     if name == "tuple" and arguments and Ellipsis not in arguments:
