@@ -17,11 +17,18 @@ from seq2seq.run.config import CONF
 
 
 def bounds() -> str:
-    """Return what the file holds."""
+    """Return what the file holds, an argument a line."""
     nodes = [OmegaConf.to_container(OmegaConf.load(path)) for path in sorted(CONF.rglob("*.yaml"))]
     names = {target for node in nodes for _, _, target in objects(node) if target != "???"}
     found = {name: bounded(imported(name), others()) for name in sorted(names)}
-    return json.dumps({name: own for name, own in found.items() if own}, indent=1) + "\n"
+    classes = [
+        f" {json.dumps(name)}: {{\n"
+        + ",\n".join(f"  {json.dumps(argument)}: {json.dumps(kind)}" for argument, kind in own.items())
+        + "\n }"
+        for name, own in found.items()
+        if own
+    ]
+    return "{\n" + ",\n".join(classes) + "\n}\n"
 
 
 if __name__ == "__main__":
