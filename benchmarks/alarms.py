@@ -145,7 +145,7 @@ class Recipe:
     is_shuffled: bool = False
 
 
-ANY = "not_formed", "eos", "column", "copied_row", "no_effect"
+ANY = "not_formed", "eos", "column", "copied_row"
 HEADS = partial(MultiHeadAttention, heads=2)
 RUNS = {
     "additive": Recipe(),
@@ -353,7 +353,6 @@ def slug_of(name: str) -> str:
 
 SHOWN = (
     "loss", "entropy", "peak", "diagonality", "padding_mass", "eos_mass", "column_mass", "row_overlap", "effect_tau",
-    "top1_effect",
 )  # fmt: skip
 
 

@@ -127,26 +127,22 @@ def test_batch_size_changes_nothing():
 SHARP = np.eye(5) * 0.9 + 0.02
 STRIPE, END = np.eye(5)[[1, 1, 1, 1, 4]], np.eye(5)[[4, 0, 4, 4, 4]]
 SCATTERED = np.eye(5)[[0, 4, 1, 1, 4]]  # one-hot, as by a huge rate
-NOISE = np.random.default_rng(0).normal(0, 0.02, (5, 5))
 
 
 @pytest.mark.parametrize(
-    ("weights", "effects", "expected"),
+    ("weights", "expected"),
     [
-        (SHARP, 3 * SHARP, []),
-        (SHARP[::-1], 3 * SHARP[::-1] + NOISE, []),
-        (SCATTERED, 3 * SCATTERED, []),  # healthy, if what it attends to matters
-        (SHARP, None, []),  # without effects there is no alarm of them
-        (np.full((5, 5), 0.2), NOISE, ["not_formed"]),
-        (STRIPE, NOISE, ["column"]),
-        (END, NOISE, ["eos"]),
-        (np.full((5, 5), 0.1) + np.diag([0.5] * 5)[2], NOISE, ["copied_row"]),
-        (SCATTERED, NOISE, ["no_effect"]),  # collapsed by a huge rate
-        (SHARP, NOISE - 5, ["no_effect"]),  # targets of other sources: the source misleads
+        (SHARP, []),
+        (SHARP[::-1], []),
+        (SCATTERED, []),
+        (np.full((5, 5), 0.2), ["not_formed"]),
+        (STRIPE, ["column"]),
+        (END, ["eos"]),
+        (np.full((5, 5), 0.1) + np.diag([0.5] * 5)[2], ["copied_row"]),
     ],
 )
-def test_alarms_of_healthy_and_broken_attention(weights, effects, expected):
-    metrics = measured(weights) | ({} if effects is None else effect_statistics([weights], [effects]))
+def test_alarms_of_healthy_and_broken_attention(weights, expected):
+    metrics = measured(weights)
     assert [*alarms(metrics)] == expected
     assert not alarms(metrics, is_late=False)
     # without a mask, half of the weights on padding
@@ -158,13 +154,11 @@ def test_agreement_of_weights_and_effects_is_what_a_loop_finds():
     draw = np.random.default_rng(1)
     weights = [draw.random(shape) for shape in ((4, 3), (2, 5), (1, 4), (3, 2))]
     effects = [draw.normal(size=each.shape) for each in weights]
-    taus, most = [], []
+    taus = []
     for weight, effect in zip(weights, effects, strict=True):
         for one, other in zip(weight[:-1].tolist(), effect[:-1].tolist(), strict=True):  # without <eos>
-            most.append(other[one.index(max(one))])
             if len(one) > 2:
                 taus.append(kendalltau(one[:-1], other[:-1]).statistic)
-    expected = {"effect_tau": statistics.mean(taus), "top1_effect": statistics.median(most)}
-    assert effect_statistics(weights, effects) == pytest.approx(expected)
+    assert effect_statistics(weights, effects) == pytest.approx({"effect_tau": statistics.mean(taus)})
     assert effect_statistics([np.ones((1, 3))], [np.ones((1, 3))]) == {}
-    assert effect_statistics([np.ones((2, 2))], [np.ones((2, 2))]) == {"top1_effect": 1}
+    assert effect_statistics([np.ones((2, 2))], [np.ones((2, 2))]) == {}

@@ -136,7 +136,7 @@ def train(tmp_path):
         records = [
             read_steps(tmp_path, f"attention/{n}/forced", most=9, most_bytes=1 << 20) for n in range(4)
         ]
-        assert len(events.Scalars("val_attention/top1_effect")) == 2
+        assert len(events.Scalars("val_attention/erase_top1_flips")) == 2
         name = "val_attention/effect_tau"
         return records, events.Scalars(name) if name in events.Tags()["scalars"] else []
 

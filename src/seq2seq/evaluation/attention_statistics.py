@@ -21,20 +21,14 @@ word. The threshold is ours.
 """
 
 
-ALARMS: dict[str, tuple[str, str, float, str]] = {
-    "padding": ("padding_mass", "from", 0.001, "it is on padding: use the mask of the batch, source_is_token"),
-    "not_formed": ("entropy", "from", 0.9, "it has not formed: train longer, lower optimizer.lr, look at the pairs"),
-    "eos": ("eos_mass", "from", 0.5, "it sits on <eos>: do the targets belong to the sources?"),
-    "column": (
-        "column_mass", "from", 0.6, "it has collapsed on one column: lower optimizer.lr, scale the scores",
-    ),
-    "copied_row": ("row_overlap", "from", 0.9, "all target tokens attend to the same: look at the query"),
-    "no_effect": (
-        "top1_effect", "below", 0.1,
-        "predictions do not depend on it: lower optimizer.lr, do the targets belong to the sources?",
-    ),
+ALARMS: dict[str, tuple[str, float, str]] = {
+    "padding": ("padding_mass", 0.001, "it is on padding: use the mask of the batch, source_is_token"),
+    "not_formed": ("entropy", 0.9, "it has not formed: train longer, lower optimizer.lr, look at the pairs"),
+    "eos": ("eos_mass", 0.5, "it sits on <eos>: do the targets belong to the sources?"),
+    "column": ("column_mass", 0.6, "it has collapsed on one column: lower optimizer.lr, scale the scores"),
+    "copied_row": ("row_overlap", 0.9, "all target tokens attend to the same: look at the query"),
 }  # fmt: skip
-"""Alarms: a scalar, on which side of a bound it is wrong, the bound, and what is said.
+"""Alarms: a scalar, the bound from which on it is wrong, and what is said.
 
 The bounds are ours, between healthy and broken runs of `benchmarks/alarms.py`, see docs/concepts/alignment.md.
 """
@@ -44,14 +38,12 @@ def alarms(metrics: Mapping[str, float], *, is_late: bool = True) -> dict[str, s
     """Return what is wrong with attention, by names of `ALARMS`.
 
     Attention on padding is always wrong. Of the others at most the first is reported, and only late in training: at first all
-    attention is even.
-    Metrics that are not given have no alarm: those of `AttentionStatistics.metrics` and
-    `seq2seq.evaluation.faithfulness.effect_statistics`. Attention should have formed if `is_late`.
+    attention is even. Metrics are those of `AttentionStatistics.metrics`; attention should have formed if `is_late`.
     """
     wrong = {
-        name: f"{text} ({scalar} {metrics[scalar]:.2f}, alarm {side} {bound})"
-        for name, (scalar, side, bound, text) in ALARMS.items()
-        if scalar in metrics and (metrics[scalar] >= bound) == (side == "from")
+        name: f"{text} ({scalar} {metrics[scalar]:.2f}, alarm from {bound})"
+        for name, (scalar, bound, text) in ALARMS.items()
+        if metrics[scalar] >= bound
     }
     late = [name for name in wrong if name != "padding"][: 1 if is_late else 0]
     return {name: wrong[name] for name in ("padding", *late) if name in wrong}

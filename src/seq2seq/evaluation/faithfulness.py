@@ -66,9 +66,8 @@ def effect_statistics(
     """Return how attention weights and the effects of source tokens agree, over the target tokens of sentences.
 
     Without the row of the target's ``<eos>``. `effect_tau` is the mean of Kendall's tau of weight and effect over the source
-    tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out. `top1_effect`
-    is the median effect of the most attended source token, in nats; near 0, what is attended to does not matter to the prediction (a
-    median, since a few effects are very large). What no target token defines is not in the result.
+    tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out, and without
+    any other the result is empty.
     Weights and effects, those of `seq2seq.decoding.interventions.leave_one_out`, are of each sentence (T, S).
     """
     rows = [
@@ -78,10 +77,7 @@ def effect_statistics(
     ]
     taus = np.array([kendall_tau(one[:-1], other[:-1]) for one, other in rows])
     taus = taus[np.isfinite(taus)]
-    found = {"effect_tau": float(taus.mean())} if len(taus) else {}
-    if rows:
-        found["top1_effect"] = float(np.median([other[one.argmax()] for one, other in rows]))
-    return found
+    return {"effect_tau": float(taus.mean())} if len(taus) else {}
 
 
 def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:

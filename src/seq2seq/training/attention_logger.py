@@ -181,7 +181,7 @@ class AttentionLogger(Callback):
             if int(batch.source.lengths.min()) > 1:
                 effects = leave_one_out(model, batch)
                 agreement = effect_statistics([each.weights.double().numpy() for each in forced], effects)
-            marks = self._alarms(trainer, pl_module, agreement)
+            marks = self._alarms(trainer, pl_module)
             if trainer.loggers:
                 self._log_causes(trainer, model, batch, agreement)
         writer = self._writer(trainer)
@@ -219,15 +219,13 @@ class AttentionLogger(Callback):
                     marks=marks,
                 )
 
-    def _alarms(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, agreement: Mapping[str, float]
-    ) -> list[str]:
-        """Return what is wrong with the attention on the validation split, and with its effects; print what was not before."""
+    def _alarms(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> list[str]:
+        """Return what is wrong with the attention on the validation split; print what was not before."""
         scores: Any = pl_module.scores
         statistics = scores.sums.attention
         if not statistics.num_tokens:
             return []
-        found = alarms(statistics.metrics() | agreement, is_late=trainer.global_step >= self.formed_by)
+        found = alarms(statistics.metrics(), is_late=trainer.global_step >= self.formed_by)
         for name, text in found.items():
             if name not in self._alarmed:
                 warn(f"attention at step {trainer.global_step:,}: {text}")
