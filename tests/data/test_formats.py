@@ -426,7 +426,7 @@ def test_other_formats_are_never_read_as_plain_text(kind, tmp_path):
 def test_segments_of_xliff_whose_numbers_tell_no_pairs_are_one_text(number, tmp_path):
     """A target that has no source, and two of one source: nothing is lost."""
     content = XLIFF_OF_SEGMENTS.replace(f"mid='2'>{TARGETS[2]}", f"mid='{number}'>{TARGETS[2]}")
-    assert read(tmp_path, content) == [("A B C", "".join(TARGETS))]
+    assert read(tmp_path, content) == [("A B C", " ".join(TARGETS))]
 
 
 def test_who_reads_plain_text_is_never_given_a_key_of_training():
@@ -446,7 +446,7 @@ def test_who_reads_plain_text_is_never_given_a_key_of_training():
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["tmx", "xliff", "xliff 2, turned"])
 def test_a_code_for_a_line_end_is_a_space_and_no_other_code_is(kind, code, tmp_path):
-    others = "<x ctype='bold'/><ph type='image'>a</ph><ph id='b' subType='xlf:b' disp='&lt;b&gt;'/><bpt>&lt;br</bpt>"
+    others = "<!-- lb --><x ctype='bold'/><ph type='image'>a</ph><ph id='b' subType='xlf:b' disp='&lt;b&gt;'/><bpt>&lt;br</bpt>"
     content = ALL[kind].replace("He", f"H{others}e").replace("runs", f"ru{code}ns")
     assert read(tmp_path, content) == [PAIRS[0], ("He ru ns.", PAIRS[1][1]), PAIRS[2]]
 

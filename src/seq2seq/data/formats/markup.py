@@ -11,8 +11,8 @@ from seq2seq.errors import InputError
 
 CODES = {"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp", "br", "lb"}
 """Elements that hold or stand for codes of the text's format, such as bold."""
-BREAK = re.compile(r"(?i)(xlf:|x-)?([lpc]b|(html-)?br)|<br\b[^>]*>|(\\[nr])+|\s+")
-"""What a code that ends a line or a page, or is white space, says of itself, or stands for."""
+BREAK = re.compile(r"(?i)(xlf:|x-)?([lpc]b|(html-)?br)|seg|<br\b[^>]*>|(\\[nr])+|\s+")
+"""What the end of a line, page or segment says of itself; what a code stands for that is white space."""
 
 
 def elements(path: str, *names: str) -> Iterator[Any]:
@@ -44,10 +44,11 @@ def children(element: Any, name: str) -> list[Any]:
     return [child for child in element if name_of(child) == name]
 
 
-def is_break(code: Any) -> bool:
-    """Return whether a code is white space: ``<x ctype="lb"/>``, ``<ph subType="xlf:lb"/>``, ``<ph>&lt;br/&gt;</ph>``."""
-    said = map(code.get, ("type", "ctype", "subType", "equiv-text", "disp"))
-    return any(BREAK.fullmatch(each) for each in (name_of(code), *said, code.text) if each)
+def is_break(element: Any) -> bool:
+    """Return whether white space is meant: ``<x ctype="lb"/>``, ``<ph subType="xlf:lb"/>``, ``<ph>&lt;br/&gt;</ph>``."""
+    name = name_of(element)
+    said = map(element.get, ("type", "ctype", "subType", "mtype", "equiv-text", "disp"))
+    return any(BREAK.fullmatch(each) for each in (name, *said, element.text if name in CODES else "") if each)
 
 
 def text_of(element: Any) -> str:
@@ -56,9 +57,8 @@ def text_of(element: Any) -> str:
     def parts(each: Any) -> Iterator[str]:
         yield each.text or ""
         for child in each:
-            if name_of(child) in CODES:
-                yield " " if is_break(child) else ""
-            elif name_of(child):
+            yield " " if is_break(child) else ""
+            if name_of(child) not in {"", *CODES}:
                 yield from parts(child)
             yield child.tail or ""
 
