@@ -442,7 +442,7 @@ class WhitespaceTokenizer(Tokenizer):
         return " ".join(tokens)
 
 
-ROOM, USUAL_COVERAGE = 10, 0.9995
+SPACIOUS, USUAL_COVERAGE = 10, 0.9995
 """All characters of a text have pieces if there are so many for each of them; else those of SentencePiece's own share of it."""
 
 UNKNOWN_MARK = "\u2585"
@@ -477,7 +477,7 @@ class SentencePieceTokenizer(Tokenizer):
     def fit(self, texts: Iterable[str]) -> None:
         """Train a SentencePiece model on some sentences; warn of characters that have no piece.
 
-        All have one where there are `ROOM` pieces for each, else the most frequent ones.
+        All have one where there are `SPACIOUS` pieces for each, else the most frequent ones.
 
         Raises:
             InputError: SentencePiece does not accept the vocabulary size for this text.
@@ -491,7 +491,7 @@ class SentencePieceTokenizer(Tokenizer):
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=iter(texts),
                 max_sentence_length=1 << 30,  # longer ones are left out without a word
-                character_coverage=1.0 if ROOM * len(characters) <= size else USUAL_COVERAGE,
+                character_coverage=1.0 if SPACIOUS * len(characters) <= size else USUAL_COVERAGE,
                 model_writer=content,
                 model_type=self.model_type,
                 vocab_size=size,
@@ -515,7 +515,7 @@ class SentencePieceTokenizer(Tokenizer):
             shown = " ".join(char if char.isprintable() else f"U+{ord(char):04X}" for char in lost)
             warn(
                 f"data.tokenizer: {counted(len(lost), 'character')} of the training text have no piece, and are spelled in bytes that "
-                f"few sentences teach: {shown}; a vocab_size of {ROOM * len(characters):,} has pieces for all"
+                f"few sentences teach: {shown}; a vocab_size of {SPACIOUS * len(characters):,} has pieces for all"
             )
 
     def _use(self, content: bytes) -> None:
