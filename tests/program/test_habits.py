@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import lightning.pytorch as pl
 import pytest
@@ -18,6 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq.common.written import RUN, Written, event_files
 from seq2seq.run.config import HYDRA_BASE
 from seq2seq.run.procedure import warn_of_slow_precision, write_hparams
 from tests.conftest import ROOT, TINY
@@ -381,14 +383,18 @@ def test_the_row_of_a_folder_of_logs_is_replaced_at_an_address_too(name, address
     other.mkdir()
     (folder / "own.hparams").mkdir(parents=True)
     (folder / "mine.hparams").write_text("mine")
+    (folder / "events.out.tfevents.1.mine.2.0.hparams").touch()
     write_hparams(str(other), {"trainer.max_epochs": 9}, {"test/bleu": 1.0})
+    files = Written(tmp_path)
+    files.claim(Path(address.format(folder), event_files()))
+    given = {"trainer.max_epochs": 0, "clip": float("inf")}
     for epochs in (1, 2):
-        write_hparams(
-            address.format(folder), {"trainer.max_epochs": epochs, "clip": float("inf")}, {"test/bleu": 1.0}
-        )
+        run = RUN.set(files)
+        write_hparams(address.format(folder), given | {"trainer.max_epochs": epochs}, {"test/bleu": 1.0})
+        RUN.reset(run)
         assert hparams_of(folder)["trainer.max_epochs"].number_value == epochs
         assert hparams_of(folder)["clip"].string_value == "inf"
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 4
     assert hparams_of(other)["trainer.max_epochs"].number_value == 9
 
 

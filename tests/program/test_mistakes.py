@@ -295,11 +295,13 @@ def test_a_training_that_diverges_in_its_last_step_names_its_rate(name, here, pr
 
 def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, tmp_path):
     shutil.copytree(tiny_run, tmp_path / "run")
-    (tmp_path / "run" / "notes.txt").write_text("mine")
-    (tmp_path / "run" / "predictions" / "old.txt").write_text("of the run before")
-    program(*TINY, "seed=2", "overwrite=true", f"hydra.run.dir={tmp_path / 'run'}", cwd=tmp_path, check=0)
-    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
-    assert not (tmp_path / "run" / "predictions" / "old.txt").exists()
+    mine = [tmp_path / "run" / name for name in ("notes.txt", "model/net.py", "predictions/old.txt")]
+    for path in mine:
+        path.write_text("mine")
+    greedy = [*TINY, "decoding.beam_size=1", "overwrite=true", f"hydra.run.dir={tmp_path / 'run'}"]
+    program(*greedy, cwd=tmp_path, check=0)
+    assert {path.read_text() for path in mine} == {"mine"}
+    assert not (tmp_path / "run" / "predictions" / "test.beam.txt").exists()
 
 
 @pytest.mark.parametrize(

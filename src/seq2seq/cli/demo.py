@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from seq2seq.api import Run
-from seq2seq.cli.show import open_page
+from seq2seq.cli.show import PAGE_MARK, open_page
 from seq2seq.common.options import Model, Page, Sentence
 from seq2seq.common.progress import announce, announce_replaced
+from seq2seq.common.written import require_mark
 from seq2seq.export.card import examples
 
 PAGE = Path("demo.html")
@@ -29,6 +30,7 @@ def demo(
         output: Page to write.
         no_open: Write the page and do not open it.
     """
+    require_mark(output, PAGE_MARK)
     picture = output.with_suffix(".png")
     announce("loading PyTorch and the model")
     from seq2seq.export.translating_page import export_page

@@ -6,9 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
+from seq2seq.cli.show import PAGE_MARK
 from seq2seq.common.options import Count, File, Output, Precision, Sentence, page_file
 from seq2seq.common.progress import announce
 from seq2seq.common.shipped import config_of, model_name, model_path
+from seq2seq.common.written import require_mark
 from seq2seq.errors import InputError
 
 
@@ -63,7 +65,7 @@ def export(
     if what in ("onnx", "model") and output.is_file():
         raise InputError(f"-o {output} is a file: give a folder")
     if what in ("attention", "page"):
-        page_file(str(output))
+        require_mark(page_file(str(output)), PAGE_MARK)
     is_there = (output / "encoder.onnx" if what == "onnx" else output).exists()
     announce(f"exporting: {what}")
     if what == "onnx":

@@ -8,9 +8,12 @@ from pathlib import Path
 from seq2seq.common.options import Count, Model, Page, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import model_name
+from seq2seq.common.written import require_mark
 from seq2seq.errors import InputError
 
 PAGE = Path("attention.html")
+PAGE_MARK = b'<script type="application/json" id="attention-data">'
+"""Is in every page with the viewer of attention."""
 
 
 def show(
@@ -38,6 +41,7 @@ def show(
         no_open: Write the page and do not open it.
         trust_custom_code: Import classes that the model folder names.
     """
+    require_mark(output, PAGE_MARK)
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.data.words import clean

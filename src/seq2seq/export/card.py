@@ -14,9 +14,6 @@ from seq2seq.common.shipped import MODELS
 from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
 
-OWN_FILES = re.compile(r"README\.md|config\.json|model\.safetensors|(source|target)\..+")
-"""Names of the files of a model folder, which another export may replace."""
-
 CORPORA = {
     "GrammarCorpus": (
         "The English-French sentences of `data/grammar/corpus.tsv.xz`, which a grammar of this project makes.",
@@ -104,7 +101,7 @@ def save_pretrained(
 
     Args:
         run: Folder of the run.
-        folder: To write; an older one is replaced, one with other files is not.
+        folder: To write; an older one is replaced, one with other or with changed files is not.
         precision: Of the weights: ``fp32``, ``bf16`` or ``int8``.
         commit: Of the program that trained the model; None: what the run says.
         trust_custom_code: Import the classes that the model names and that are not this program's.
@@ -122,15 +119,6 @@ def save_pretrained(
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
         card = "; a shipped model has its card already: copy the folder" if run.parent == MODELS else ""
         raise InputError(f"{run} holds no finished run: a card needs its config.yaml and metrics.json{card}")
-    others = (
-        [each.name for each in folder.iterdir() if not OWN_FILES.fullmatch(each.name)]
-        if folder.is_dir()
-        else []
-    )
-    if others:
-        raise InputError(
-            f"{folder} holds {min(others)}, which is no file of a model folder: give a new folder"
-        )
     if folder.resolve() == (run / "model").resolve():
         raise InputError(f"{folder} is the run's own model, which stays as it was scored: give a new folder")
     config = _read(run / "config.yaml", "data", "model", "decoding")
@@ -138,31 +126,28 @@ def save_pretrained(
     split = split_of_run(run, is_tested="test" in metrics)
     if split is None or split not in metrics:
         raise InputError(f"{run} holds no scored text: a card needs its folder predictions; train again")
-    pairs = pairs_of_run(run, split)
-    save_model_folder(
-        folder, load_model_folder(run, trust_custom_code=trust_custom_code), precision=precision
-    )
-    translator, search = (
-        Translator.load(folder, trust_custom_code=trust_custom_code),
-        search_of(config["decoding"]),
-    )
-    scored = score_searches(translator, pairs, search)
-    texts = list(scored.values())[-1].texts
-    right = [pair.source for pair, text in zip(pairs, texts, strict=True) if text == pair.target]
-    card = model_card(
-        folder,
-        config=config,
-        metrics=metrics,
-        scores=as_metrics(scored),
-        command=" ".join(
-            ["seq2seq train", *(shlex.quote(without_paths(each)) for each in overrides_of(run))]
-        ),
-        examples=example_sentences(example_sentences(right) + [pair.source for pair in pairs]),
-        precision=precision,
-        split=split,
-        commit=commit or metrics.get("commit"),
-    )
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    pairs, search = pairs_of_run(run, split), search_of(config["decoding"])
+
+    def card_of(written: Path) -> str:
+        scored = score_searches(Translator.load(written, trust_custom_code=trust_custom_code), pairs, search)
+        texts = list(scored.values())[-1].texts
+        right = [pair.source for pair, text in zip(pairs, texts, strict=True) if text == pair.target]
+        return model_card(
+            written,
+            config=config,
+            metrics=metrics,
+            scores=as_metrics(scored),
+            command=" ".join(
+                ["seq2seq train", *(shlex.quote(without_paths(each)) for each in overrides_of(run))]
+            ),
+            examples=example_sentences(example_sentences(right) + [pair.source for pair in pairs]),
+            precision=precision,
+            split=split,
+            commit=commit or metrics.get("commit"),
+        )
+
+    saved = load_model_folder(run, trust_custom_code=trust_custom_code)
+    save_model_folder(folder, saved, precision=precision, card=card_of)
     return folder
 
 

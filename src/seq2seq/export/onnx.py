@@ -12,12 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.memory import Memory
+from seq2seq.common.written import require_mark
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError
 from seq2seq.models.folder import load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
 from seq2seq.models.proof import LENGTHS, Steps, prove
 from seq2seq.models.seq2seq import Seq2Seq
+
+GRAPHS = "encoder.onnx", "step.onnx"
 
 BOUND = 1e-5
 """Maximum difference between the graphs and the model, see `prove`."""
@@ -138,15 +141,18 @@ def export_onnx(path: str | Path, folder: str | Path, *, trust_custom_code: bool
     model, see `prove`, before they are in the folder.
 
     Raises:
-        InputError: There is no model, a package is missing, torch cannot export the model, or its graphs differ
-            from it.
+        InputError: There is no model, a package is missing, torch cannot export the model, its graphs differ
+            from it, or other files have their names.
     """
     try:
         import onnx  # noqa: F401 - what torch writes with
         import onnxruntime  # noqa: F401 - what the graphs are run with
     except ImportError as error:
         raise InputError("this export needs two packages: pip install onnx onnxruntime") from error
-    model, folder = load_model_folder(path, trust_custom_code=trust_custom_code).model.eval(), Path(folder)
+    folder = Path(folder)
+    for name in GRAPHS:
+        require_mark(folder / name, b"memory_states")
+    model = load_model_folder(path, trust_custom_code=trust_custom_code).model.eval()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as partial:
         written = _written(model, Path(partial))
@@ -204,4 +210,4 @@ def _written(model: Seq2Seq, folder: Path) -> list[Path]:
                 raise InputError(
                     f"torch cannot export the {name} of a model with {kind}: {reason:.200}"
                 ) from error
-    return [folder / "encoder.onnx", folder / "step.onnx"]
+    return [folder / name for name in GRAPHS]

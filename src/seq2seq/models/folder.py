@@ -10,13 +10,13 @@ A folder that was written is read again, and what it computes is compared with t
 
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -67,34 +67,61 @@ class SavedModel:
         return replace(self, source_tokenizer=self.target_tokenizer, target_tokenizer=self.source_tokenizer)
 
 
-def save_model_folder(folder: str | Path, saved: SavedModel, *, precision: str = "fp32") -> None:
-    """Write a model folder; an older one is replaced when the new one is whole.
+def save_model_folder(
+    folder: str | Path,
+    saved: SavedModel,
+    *,
+    precision: str = "fp32",
+    card: Callable[[Path], str] | None = None,
+) -> None:
+    """Write a model folder; the files of an older one are replaced when the new ones are whole.
 
-    The precision of the weights in the file is ``fp32``, ``bf16`` or ``int8``.
+    The precision of the weights in the file is ``fp32``, ``bf16`` or ``int8``. `card` returns the text of README.md for
+    the folder as it is written.
 
     Raises:
         ValueError: The model was put together by hand: only `build_model` knows how to build it again.
-        InputError: The weights do not fit into the precision, or the folder computes something else than the model.
+        InputError: The weights do not fit into the precision, the folder computes something else than the model, or
+            anything is there but an older model, with its card, that nobody has changed.
     """
     folder = Path(folder)
     if saved.model.config is None:
         raise ValueError("a model folder needs a model of build_model, which knows how to build it again")
-    written = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(written, ignore_errors=True)
-    try:
-        _write(written, saved, precision)
-        old = folder.with_name(f".{folder.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        if folder.exists():
-            folder.replace(old)
-        os.replace(written, folder)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(written, ignore_errors=True)
+    _older(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as partial:
+        written = Path(partial, folder.name)
+        config = _write(written, saved, precision)
+        if card is not None:
+            (written / "README.md").write_text(card(written), encoding="utf-8")
+            _write_json(written / "config.json", config | {"card": _checksum(written / "README.md")})
+        left = _older(folder)
+        folder.mkdir(exist_ok=True)
+        for path in written.iterdir():
+            left.discard(path.replace(folder / path.name))
+    for path in left:
+        path.unlink()
 
 
-def _write(folder: Path, saved: SavedModel, precision: str) -> None:
-    """Write a model folder and prove it, see `save_model_folder`."""
+def _older(folder: Path) -> set[Path]:
+    """Return the files of an older model at the place of a new one.
+
+    Raises:
+        InputError: One of them is not as this program has written it.
+    """
+    there = set(folder.iterdir()) if folder.is_dir() else {folder} if folder.exists() else set()
+    sums = dict[str, Any]()
+    with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+        config, own = read_json(folder / "config.json", MAX_CONFIG), _checksum(folder / "config.json")
+        sums = {"README.md": config.get("card"), **config["sha256"], "config.json": own}
+    for path in sorted(there):
+        if not path.is_file() or sums.get(path.name) != _checksum(path):
+            raise InputError(f"{path} is not as this program writes a model, and stays: give another folder")
+    return there
+
+
+def _write(folder: Path, saved: SavedModel, precision: str) -> dict[str, Any]:
+    """Write a model folder and prove it, see `save_model_folder`; return what its config.json holds."""
     model = deepcopy(saved.model).cpu().float().eval()
     ties = tied_names(model)
     weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name not in ties}
@@ -120,13 +147,14 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> None:
     checksums = {path.name: _checksum(path) for path in sorted(folder.iterdir()) if path.is_file()}
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits),
               "both_directions": saved.both_directions, "sha256": checksums}  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    _write_json(folder / "config.json", config)
     exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
     require_near(f"{precision} weights", exact, model, "choose fp32")
     loaded = load_model_folder(folder, trust_custom_code=True).model  # its classes are in memory already
     advice = "Its classes must compute the same when they are built again from their arguments"
     prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)
+    return config
 
 
 def _in_precision(weights: Mapping[str, Tensor], precision: str) -> dict[str, Tensor]:
@@ -197,6 +225,10 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
             f"{weights_path} does not hold the model's weights ({reason:.200}): copy it, or export it again"
         ) from error
     return SavedModel(model, source, target, limits, both_directions)
+
+
+def _write_json(path: Path, config: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 
 def _checksum(path: Path) -> str:

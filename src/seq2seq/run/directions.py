@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
@@ -25,7 +26,7 @@ def directions(config: DictConfig) -> dict[str, Any]:
 
     Raises:
         InputError: A direction is wrong, or not known and not given; or a checkpoint callback would keep another model
-            than the best, see `_check_times` and `_check_places`.
+            than the best, see `_check_times`.
     """
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -35,7 +36,6 @@ def directions(config: DictConfig) -> dict[str, Any]:
     at_epoch_ends = (
         trainer.get("val_check_interval") is None and trainer.get("check_val_every_n_epoch", 1) == 1
     )
-    _check_places(config)
     for name, node in config.callbacks.items():
         if node:
             chosen |= _of_callback(f"callbacks.{name}", node, own, at_epoch_ends=at_epoch_ends)
@@ -125,11 +125,11 @@ def _check_times(key: str, node: DictConfig, monitored: Any, *, at_epoch_ends: b
         )
 
 
-def _check_places(config: DictConfig) -> None:
-    """Refuse checkpoint callbacks that write the same file, one over the other.
+def checkpoint_files(config: DictConfig) -> list[Path]:
+    """Return the checkpoints that callbacks write, but for numbers in their names.
 
     Raises:
-        InputError: Naming both and the file.
+        InputError: Two callbacks write the same file, one over the other.
     """
     from lightning.pytorch.callbacks import ModelCheckpoint
 
@@ -151,6 +151,8 @@ def _check_places(config: DictConfig) -> None:
                     f"callbacks.{name}.{key}={node[key]}: {other} writes {folder}/{file}.ckpt, too: give another name or "
                     f"another callbacks.{name}.dirpath"
                 )
+    places = [*writers, *((folder, "best") for folder, _ in writers)]  # a link to the best of several
+    return [Path(folder, f"{name}.ckpt") for folder, name in places]
 
 
 def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:

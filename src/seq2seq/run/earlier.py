@@ -12,7 +12,7 @@ from seq2seq.common.files import overrides_of
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 from seq2seq.run.config import arguments_at, target_of
-from seq2seq.run.folder import HERE, read_json, require_kinds
+from seq2seq.run.folder import HERE, read_json
 from seq2seq.run.sizes import AUTOMATIC, follows, length
 
 MAY_DIFFER = (
@@ -120,9 +120,8 @@ def earlier_start(run_dir: Path) -> Earlier | None:
     """Return the earlier start of a run in a folder; None if there is none.
 
     Raises:
-        InputError: Its configuration is missing or cannot be read, or a file is where a run has a folder.
+        InputError: Its configuration is missing or cannot be read.
     """
-    require_kinds(run_dir)
     path = run_dir / "config.yaml"
     if not path.is_file():
         if any((run_dir / "checkpoints").glob("last*.ckpt")):

@@ -1,31 +1,46 @@
 """The folder of a run: who works in it, what it holds, and how its files are written."""
 
 import json
+import logging
 import os
 import re
 import shutil
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.written import EVENTS, LIST, RUN, Written, claim
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF
 
-OUTPUTS = (
-    "config.yaml", "overrides.yaml", "tokenizers", "checkpoints", "events.out.tfevents.*", "hparams.yaml", "metrics.csv", "model",
-    "predictions", "metrics.json", "reports.jsonl", "csv",
+PLACES = (
+    "config.yaml", "overrides.yaml", "metrics.json", "reports.jsonl", "model/config.json", "model/model.safetensors",
+    *(f"{folder}/{side}.{kind}" for folder in ("tokenizers", "model") for side in ("source", "target")
+      for kind in ("json", "model", "tokenizer.json")),
+    *(f"predictions/{split}.{name}.txt" for split in ("val", "test")
+      for name in ("source", "reference", "languages", "greedy", "beam")),
+    *(f"checkpoints/{name}.ckpt" for name in ("last", "last.prev", "last.next", "best")),
 )  # fmt: skip
-"""What a run leaves in its folder, but for its log."""
+"""Where runs write, as far as that is known before they begin."""
 
-FOLDERS = {"tokenizers", "checkpoints", "model", "predictions", "csv"}
-"""Those outputs that are folders."""
+OF_HYDRA = ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "train.log"
+"""What Hydra writes before that."""
 
-ASIDE = ".replaced"
-"""The folder with the outputs of a run while another one begins in its place."""
+OF_0_4 = (
+    "train.log", *PLACES, "hparams.yaml", "csv/version_*/metrics.csv", "csv/version_*/hparams.yaml",
+    "checkpoints/best-step=*.ckpt",
+)  # fmt: skip
+"""What a run of version 0.4 left, which kept no list, but for the event files of its processes."""
+
+ASIDE, SCRATCH, ALL = ".replaced-", ".partial-", "all"
+"""How folders of this program begin, with names that nobody else has: of an earlier run's results, while another one begins in
+its place, with an empty file once all are there; and of files in the making."""
 
 HERE = "${paths.run_dir}"
 """How ``config.yaml`` writes the folder of the run, which may be moved."""
@@ -36,6 +51,35 @@ def relative_to_cwd(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
+def written_in(run_dir: Path) -> Written:
+    """Return the list of a folder; without one, what has the names of a run of version 0.4, if its configuration is there."""
+    names: list[str] = []
+    log = run_dir / "train.log"
+    if not (run_dir / LIST).is_file() and log.is_file():
+        processes = re.findall(r"cores, process (\d+)\n", log.read_text(encoding="utf-8", errors="replace"))
+        events = [f"{EVENTS}.{process}.*" for process in processes]
+        for config, left in ((".hydra/config.yaml", OF_HYDRA), ("config.yaml", (*OF_0_4, *events))):
+            path = run_dir / config
+            names += left if path.is_file() and b"run_dir: ${hydra:run.dir}" in path.read_bytes() else ()
+    found = (path for name in names for path in run_dir.glob(name))
+    return Written(run_dir, (path for path in found if path.is_file()))
+
+
+def results(files: Written) -> list[Path]:
+    """Return what a run has written in its folder, but for its log and what is there before it begins."""
+    others = re.compile(r"/|\.hydra/|\.lock$|[^/]*\.log$")
+    return [path for path in files.files() if not others.match(files.name_of(path))]
+
+
+class RunLog(logging.FileHandler):
+    """``train.log``. Hydra opens it before it writes, so a folder where Hydra would replace the user's files is refused here."""
+
+    def __init__(self, filename: str | Path, **options: Any) -> None:
+        path = Path(filename).absolute()
+        written_in(path.parent).claim(path, *OF_HYDRA)
+        super().__init__(path, **options)
+
+
 def lock(run_dir: Path) -> AbstractContextManager[Any]:
     """Lock the folder of a run against other processes; as a context manager, until its end.
 
@@ -44,6 +88,8 @@ def lock(run_dir: Path) -> AbstractContextManager[Any]:
     """
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
+        if not (run_dir / ".lock").exists():
+            written_in(run_dir).claim(".lock")
         return filelock.FileLock(run_dir / ".lock", timeout=0).acquire()
     except filelock.Timeout as error:
         raise InputError(f"another process works in {run_dir}: wait for its end, or give name=…") from error
@@ -52,76 +98,108 @@ def lock(run_dir: Path) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def no_empty_folder(run_dir: Path) -> Iterator[None]:
-    """Remove at the end the folder of a run that wrote nothing into it, such as one that was refused."""
-    try:
-        yield
-    finally:
-        if is_empty(run_dir):
-            with suppress(InputError), lock(run_dir):  # another process may have begun
-                if is_empty(run_dir):
-                    shutil.rmtree(run_dir, ignore_errors=True)
-            for parent in run_dir.parents[:2]:  # those of the experiment and of all runs
-                with suppress(OSError):
-                    parent.rmdir()
+def at_work(run_dir: Path) -> Iterator[Written]:
+    """Lock the folder of a run, and note there what is written in the context.
 
-
-def is_empty(run_dir: Path) -> bool:
-    """Return whether a folder holds nothing but what is written before a run begins."""
-    return run_dir.is_dir() and {path.name for path in run_dir.iterdir()} <= {".hydra", ".lock", "train.log"}
-
-
-def outputs_in(run_dir: Path) -> list[Path]:
-    """Return what runs have left in a folder."""
-    return [path for pattern in OUTPUTS for path in run_dir.glob(pattern)]
-
-
-def require_kinds(run_dir: Path) -> None:
-    """Raise InputError if a file is where a run has a folder, or the reverse."""
-    for path in outputs_in(run_dir):
-        if path.is_dir() != (path.name in FOLDERS):
-            found, needed = ("a folder", "a file") if path.is_dir() else ("a file", "a folder")
-            raise InputError(
-                f"{path} is {found}, where a run has {needed}: remove it, or give name=… or overwrite=true"
-            )
-
-
-def clear(run_dir: Path) -> None:
-    """Remove the files of an earlier run from its folder; other files stay."""
-    for path in outputs_in(run_dir):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    Raises:
+        InputError: Another process works in it, or a file that no run has written is in the way.
+    """
+    with lock(run_dir):
+        files = written_in(run_dir)
+        for aside in _made(files, ASIDE):  # of a start that was killed
+            if not ((aside / ALL).exists() and has_trained(files)):
+                _come_back(files, aside)
+            _discard(aside)
+        for scratch in _made(files, SCRATCH):
+            shutil.rmtree(scratch)
+        files.require_free(*PLACES)
+        before = RUN.set(files)
+        try:
+            yield files
+        finally:
+            RUN.reset(before)
 
 
 @contextmanager
-def set_aside(run_dir: Path) -> Iterator[None]:
-    """Set the outputs of an earlier run aside: they come back if what follows is refused or ends before its first checkpoint.
+def no_empty_folder(run_dir: Path) -> Iterator[None]:
+    """Remove at the end what a run that did not begin, such as one that was refused, has left in its folder."""
+    try:
+        yield
+    finally:
+        if run_dir.is_dir() and not results(written_in(run_dir)):
+            with suppress(InputError), lock(run_dir):  # another process may have begun
+                files = written_in(run_dir)
+                for path in [] if results(files) else [*files.files(), run_dir / LIST]:
+                    path.unlink(missing_ok=True)
+            # and the folders of the experiment and of all runs, if nothing else is there
+            for folder in (run_dir / ".hydra", run_dir, *run_dir.parents[:2]):
+                with suppress(OSError):
+                    folder.rmdir()
 
-    If not, they are removed. They have numbers for names meanwhile, or TensorBoard and ``compare`` would find a run there.
+
+@contextmanager
+def set_aside(files: Written) -> Iterator[None]:
+    """Set the results of an earlier run aside: they come back if what follows is refused or ends before its first checkpoint.
+
+    If not, they are removed. Their names are encoded meanwhile, or TensorBoard and ``compare`` would find a run there.
+
+    Raises:
+        InputError: It has a checkpoint in another folder.
     """
-    aside = run_dir / ASIDE
-    shutil.rmtree(aside, ignore_errors=True)
+    moved, aside = results(files), files.folder / f"{ASIDE}{token_hex(8)}"
+    if elsewhere := [path for path in files.files() if path.suffix == ".ckpt" and path not in moved]:
+        raise InputError(f"overwrite=true: {elsewhere[0]} is in another folder: remove it, or give name=…")
+    files.claim(aside, aside.with_name(aside.name.replace(ASIDE, SCRATCH)))
     aside.mkdir()
-    moved = [(path, aside / str(number)) for number, path in enumerate(outputs_in(run_dir))]
-    for path, place in moved:
-        path.rename(place)
+    for path in moved:
+        path.rename(aside / urlsafe_b64encode(os.fsencode(files.name_of(path))).decode())
+        with suppress(OSError):
+            path.parent.rmdir()  # such as csv/version_0
+    (aside / ALL).touch()
     try:
         yield
     except BaseException as error:  # also of a full disk, of a callback, and Ctrl-C
-        has_trained = any(run_dir.glob("checkpoints/*.ckpt"))
         is_refused = isinstance(error, InputError)
-        if (is_refused and moved) or (not has_trained and (is_refused or moved)):
-            clear(run_dir)
-            for path, place in moved:
-                place.rename(path)
+        if (is_refused and moved) or (not has_trained(files) and (is_refused or moved)):
+            _come_back(files, aside)
         raise
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        _discard(aside)
+
+
+def _made(files: Written, kind: str) -> list[Path]:
+    """Return the folders of a kind that this program has made and that are there."""
+    names = [name for name in files.names if re.fullmatch(rf"{re.escape(kind)}\w+", name)]
+    return [path for path in map(files.folder.joinpath, names) if path.is_dir() and not path.is_symlink()]
+
+
+def has_trained(files: Written) -> bool:
+    """Return whether there is a checkpoint."""
+    return any(path.suffix == ".ckpt" for path in files.files())
+
+
+def _come_back(files: Written, aside: Path) -> None:
+    """Put what was set aside back in the place of what has been written since."""
+    if (aside / ALL).exists():
+        for path in results(files):
+            path.unlink()
+        (aside / ALL).unlink()
+    for path in aside.iterdir():
+        place = files.folder / os.fsdecode(urlsafe_b64decode(path.name))
+        if not files.name_of(place).startswith("/"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
+
+
+def _discard(aside: Path) -> None:
+    """Remove what was set aside, of which nothing comes back from here on."""
+    with suppress(OSError):
+        shutil.rmtree(aside.replace(aside.with_name(aside.name.replace(ASIDE, SCRATCH))))
 
 
 @contextmanager
 def kept_files(run_dir: Path) -> Iterator[None]:
     """Keep what a run that goes on says of itself: if it is refused, the files are again what they were."""
-    shutil.rmtree(run_dir / ASIDE, ignore_errors=True)  # of an overwrite that was killed
     files = [run_dir / name for name in ("config.yaml", "overrides.yaml", "metrics.json")]
     before = {path: path.read_bytes() for path in files if path.is_file()}
     try:
@@ -174,6 +252,7 @@ def write_json(path: Path, value: Any) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a file that is never seen half written."""
     partial = path.with_name(f".{path.name}.partial")
+    claim(path, partial)
     partial.write_text(text, encoding="utf-8", newline="\n")
     replace(partial, path)
 
@@ -183,19 +262,22 @@ def one_a_line(texts: Sequence[str]) -> str:
     return "".join(re.sub(r"[\r\n]+", " ", text) + "\n" for text in texts)
 
 
-def write_tokenizers(folder: Path, save: Callable[[Path], None]) -> None:
-    """Have the tokenizers saved beside a folder, then replace its files.
+def write_folder(folder: Path, save: Callable[[Path], None]) -> None:
+    """Have files saved beside a folder, then move each to its place in it.
 
     `save` writes them into a folder.
     """
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    save(partial)
-    for path in sorted(each for each in partial.rglob("*") if each.is_file()):
-        place = folder / path.relative_to(partial)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        replace(path, place)
-    shutil.rmtree(partial)
+    scratch = folder.with_name(f"{SCRATCH}{token_hex(8)}")  # which nobody else has
+    claim(scratch)
+    try:
+        save(scratch / folder.name)
+        for path in sorted(each for each in scratch.rglob("*") if each.is_file()):
+            place = folder.parent / path.relative_to(scratch)
+            claim(place)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace(path, place)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def replace(partial: Path, path: Path) -> None:

@@ -169,6 +169,8 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
     """
     several = overrides is None and bool({"-m", "--multirun"} & {*sys.argv})
     given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides
+    if type(error) is ValueError and isinstance(error.__cause__, InputError):  # of a log, by Python's logging
+        error = error.__cause__
     if isinstance(error, InputError | TrainingFailed | TrainingInterrupted):
         return single_line(str(error))
     messages: tuple[tuple[type[BaseException], Callable[[Any], str | None]], ...] = (

@@ -28,24 +28,27 @@ from seq2seq.common.counted import counted
 from seq2seq.common.files import is_address, listed_in, matching
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.trust import is_within
+from seq2seq.common.written import Written, claim, event_files, is_own
 from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.config import Settings, build, complete, given_keys, settings_of, target_of
-from seq2seq.run.directions import check_callbacks, directions
+from seq2seq.run.directions import check_callbacks, checkpoint_files, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.early import check_early
 from seq2seq.run.folder import (
+    OF_HYDRA,
+    at_work,
     kept_files,
-    lock,
     no_empty_folder,
     one_a_line,
-    outputs_in,
     relative_to_cwd,
+    results,
     save_config,
     set_aside,
+    write_folder,
     write_json,
     write_text,
-    write_tokenizers,
+    written_in,
 )
 from seq2seq.run.messages import frames_of_user, message_of
 from seq2seq.run.sizes import said, sizes
@@ -72,7 +75,9 @@ RANKS = "RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK"
 def task(config: DictConfig) -> float | None:
     """Run a configuration that Hydra composed, in the folder that Hydra made."""
     hydra = HydraConfig.get()
-    with no_empty_folder(Path(hydra.runtime.output_dir)):
+    folder = Path(hydra.runtime.output_dir)
+    with no_empty_folder(folder):
+        written_in(folder).add(*OF_HYDRA)  # Hydra has written it, also where its log is not `RunLog`
         given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)  # ${…} as it is written
         return run(settings_of(config, given, hydra.runtime.output_dir))
 
@@ -93,7 +98,11 @@ def run(settings: Settings) -> float | None:
     if not first:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
-    with no_empty_folder(folder), lock(folder) if writes else nullcontext(), warnings_of_thread() as told:
+    with (
+        no_empty_folder(folder),
+        at_work(folder) if writes else nullcontext() as files,
+        warnings_of_thread() as told,
+    ):
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
             check_early(settings)
@@ -104,6 +113,9 @@ def run(settings: Settings) -> float | None:
                 tell_finished(earlier, metrics, settings.config)
             return metric_of(metrics, settings.config.metric)
 
+        places = checkpoint_files(settings.config)
+        if files is not None:
+            files.require_free(*places)
         settings = settings.updated(directions(settings.config))
         if earlier:
             earlier.require_same(settings.config)
@@ -121,7 +133,7 @@ def run(settings: Settings) -> float | None:
             prepared = prepare(data, settings, values, first)
             module = build_module(settings, prepared)
             trainer = build_trainer(settings, step)
-            with begun(settings, prepared, folder) if writes else nullcontext():
+            with nullcontext() if files is None else begun(settings, prepared, trainer, files):
                 fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
                 return None
@@ -454,13 +466,15 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
 
 
 @contextmanager
-def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
+def begun(settings: Settings, data: "Prepared", trainer: "pl.Trainer", files: Written) -> Iterator[None]:
     """Write the configuration that runs, the tokenizers, and the beginning of the log; with ``overwrite``, in place of a run.
 
     If the training is refused, such as for its checkpoint, the folder stays as it was.
     """
-    is_new = settings.config.overwrite or not outputs_in(folder)
-    with set_aside(folder) if is_new else kept_files(folder):
+    folder = Path(settings.config.paths.run_dir)
+    is_new = settings.config.overwrite or not results(files)
+    with set_aside(files) if is_new else kept_files(folder):
+        claim_logs(trainer)
         log_start(settings, commit_of_program())
         (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
         save_config(settings.config, folder)
@@ -468,8 +482,20 @@ def begun(settings: Settings, data: "Prepared", folder: Path) -> Iterator[None]:
         typed = listed_in(folder / ".hydra" / "overrides.yaml")
         own = typed if given_keys(typed) == settings.given else []
         write_text(folder / "overrides.yaml", OmegaConf.to_yaml(OmegaConf.create(own)))
-        write_tokenizers(folder / "tokenizers", data.save_tokenizers)
+        write_folder(folder / "tokenizers", data.save_tokenizers)
         yield
+
+
+def claim_logs(trainer: "pl.Trainer") -> None:
+    """List the files of Lightning's loggers, which write on their own."""
+    from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+
+    for logger in trainer.loggers:
+        if isinstance(logger, CSVLogger):
+            claim(*(Path(logger.log_dir, name) for name in ("metrics.csv", "hparams.yaml")))
+        elif isinstance(logger, TensorBoardLogger):
+            hparams = Path(logger.log_dir, "hparams.yaml")  # one that is there stays
+            claim(Path(logger.log_dir, event_files()), *([] if hparams.exists() else [hparams]))
 
 
 def warn_of_slow_precision(trainer: "pl.Trainer") -> None:
@@ -614,7 +640,7 @@ def export(
     model = module.model.eval()
     tokenizers = data.source_tokenizer, data.target_tokenizer
     exported = SavedModel(model, *tokenizers, module.limits, data.both_directions)
-    save_model_folder(folder / "model", exported)
+    write_folder(folder / "model", lambda place: save_model_folder(place, exported))
     return exported, kept_in_words(trainer, kept)
 
 
@@ -708,10 +734,9 @@ def write_hparams(folder: str, given: Mapping[str, Any], scores: Mapping[str, fl
 
     # a name of a folder may have ``::``, which would join two addresses
     system, path = url_to_fs(folder) if "://" in folder else (LocalFileSystem(), folder)
+    names = [each["name"] for each in system.ls(path, detail=True) if each["type"] == "file"]
     earlier = [
-        each["name"]
-        for each in system.ls(path, detail=True)
-        if each["type"] == "file" and Path(each["name"]).match("events.out.tfevents.*.hparams")
+        name for name in names if name.endswith(".hparams") and is_own(Path(folder, name.rpartition("/")[2]))
     ]
     plain = {key: value if is_plain(value) else str(value) for key, value in given.items()}
     writer = FileWriter(folder, filename_suffix=".hparams")

@@ -24,7 +24,7 @@ from seq2seq.common.progress import LOG
 from seq2seq.common.trust import own_classes
 from seq2seq.data.text import examples_of_run
 from seq2seq.run.config import CONF, Settings
-from seq2seq.run.folder import relative_to_cwd
+from seq2seq.run.folder import RunLog, relative_to_cwd
 
 PACKAGES = "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 
@@ -45,7 +45,7 @@ def logged(folder: Path | None) -> Iterator[None]:
     ]
     handler: logging.Handler = logging.NullHandler()
     if folder is not None and folder.resolve() not in folders:
-        handler = logging.FileHandler(folder / "train.log", encoding="utf-8")
+        handler = RunLog(folder / "train.log", encoding="utf-8")
         handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
         thread = threading.get_ident()
         handler.addFilter(lambda record: record.thread == thread)

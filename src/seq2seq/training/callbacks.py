@@ -33,6 +33,7 @@ from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.counted import counted
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.common.progress import warn
+from seq2seq.common.written import claim
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.training.checkpoint import (
@@ -173,6 +174,7 @@ class Report(Callback):
         self._num_validations += 1
         value = trainer.callback_metrics.get(self.metric)
         if value is not None and trainer.is_global_zero:
+            claim(self.folder / "reports.jsonl")
             report(float(value), self._num_validations, self.folder)
 
 
@@ -560,6 +562,7 @@ def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | Non
     is_there = best.is_file() and best.samefile(found)
     if not is_there and trainer.is_global_zero:  # one of several, with a name of its own
         partial = best.with_name("best.ckpt.partial")
+        claim(best, partial)
         partial.unlink(missing_ok=True)
         try:
             os.link(found, partial)

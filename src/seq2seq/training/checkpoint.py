@@ -12,7 +12,8 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2seq.common.numbers import Positive
 from seq2seq.common.progress import warn
-from seq2seq.errors import TrainingFailed
+from seq2seq.common.written import claim, is_own
+from seq2seq.errors import InputError, TrainingFailed
 
 
 def is_dry(trainer: pl.Trainer) -> bool:
@@ -172,7 +173,7 @@ class DurableCheckpointIO(TorchCheckpointIO):
     """
 
     def __init__(self) -> None:
-        self._folders: set[Path] = set()
+        self._saved: set[Path] = set()
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None
@@ -180,10 +181,14 @@ class DurableCheckpointIO(TorchCheckpointIO):
         """Write a checkpoint.
 
         Raises:
-            TrainingFailed: The disk is full or not writable; earlier checkpoints are not changed.
+            TrainingFailed: The disk is full or not writable, or the run has not written what is there; nothing is changed.
         """
         path = Path(path)
         partial = path.with_name(f"{path.name}.partial")
+        try:
+            claim(path, partial)
+        except InputError as error:
+            raise TrainingFailed(f"{error}; the same command continues") from error
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
@@ -194,7 +199,7 @@ class DurableCheckpointIO(TorchCheckpointIO):
                 replace_last(partial, path)
             else:
                 os.replace(partial, path)
-            self._folders.add(path.parent.resolve())
+            self._saved.add(path)
         except (OSError, RuntimeError) as error:
             partial.unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
@@ -203,12 +208,12 @@ class DurableCheckpointIO(TorchCheckpointIO):
             ) from error
 
     def remove_checkpoint(self, path: str | Path) -> None:
-        """Remove a file ``*.ckpt`` in a folder that this object has written to.
+        """Remove a checkpoint that the run, or this object, has saved.
 
         Lightning reads from the checkpoint which paths to remove; a damaged or foreign one may name any.
         """
         path = Path(path)
-        if path.suffix == ".ckpt" and path.is_file() and path.parent.resolve() in self._folders:
+        if path.suffix == ".ckpt" and path.is_file() and (path in self._saved or is_own(path)):
             path.unlink()
 
     def load_checkpoint(
@@ -257,6 +262,7 @@ def read_checkpoint(
 
 def replace_last(new: Path, path: Path) -> None:
     """Put a file in the place of ``last.ckpt``, which is kept as ``last.prev.ckpt``; there is one at any moment."""
+    claim(path, previous(path))
     if path.exists():
         previous(path).unlink(missing_ok=True)
         try:
