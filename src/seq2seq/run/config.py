@@ -296,9 +296,9 @@ def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
         raise InputError(
             "hydra.job.chdir=true: a run reads files by their names in the working folder: leave this key out"
         )
-    for key in given:
-        if (CONF / key).is_dir() and key not in choices:
-            raise InputError(without_groups(key))
+    groups = [key for key in (*given, *choices) if (CONF / key).is_dir() and "/" not in key]  # not Hydra's
+    if groups and not {*groups} & {*choices}:
+        raise InputError(without_groups(groups[0]))
     read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
     unread = [str(key) for key in config if key not in (*known, "hydra")]
     unread = [key for key in unread if not re.search(rf"\b{re.escape(key)}\b", read)]
