@@ -26,6 +26,9 @@ KINDS = {
     "worsening": WORSE,
     "three best": [*WORSE, "+callbacks.checkpoint.save_top_k=3", "callbacks.checkpoint.monitor=val/token_accuracy"],
     "plateau": ["scheduler=plateau", "scheduler.patience=0", "optimizer.lr=0.05", "trainer.max_epochs=4"],
+    "sequence": ["scheduler._target_=torch.optim.lr_scheduler.SequentialLR", "trainer.max_epochs=4", "+scheduler.milestones=[2]",
+                 "+scheduler.schedulers=[{_target_: torch.optim.lr_scheduler.LinearLR, _partial_: true},"
+                 "{_target_: torch.optim.lr_scheduler.ExponentialLR, _partial_: true, gamma: 0.5}]"],
     "early stopping": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=1",
                        "callbacks.early_stopping.monitor=val/chrf", "trainer.max_epochs=8"],
     "early stopping within an epoch": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=2",

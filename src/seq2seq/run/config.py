@@ -69,12 +69,6 @@ TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "e
 """Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
 
 
-def arguments_at(key: str, target: Any) -> tuple[dict[str, Any], bool]:
-    """Return the arguments of the node at a key, by name, with their annotations, and whether it takes any others."""
-    arguments, takes_any = arguments_of(target)
-    return TAKEN.get(key, {}) | arguments, takes_any
-
-
 @dataclass(frozen=True)
 class Settings:
     """The configuration of a run, as it is composed and resolved; nothing writes to it.
@@ -362,7 +356,8 @@ def complete(settings: Settings) -> Settings:
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
     for key, node, target in objects(parts):
-        taken, takes_any = arguments_at(key, target_of(key, target))
+        taken, takes_any = arguments_of(target_of(key, target))
+        taken |= TAKEN.get(key, {})
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
         chosen = _is_chosen(settings.given, key)
         left = [name for name in others if chosen and not _is_given(settings.given, f"{key}.{name}")]

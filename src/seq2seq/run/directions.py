@@ -14,6 +14,9 @@ from hydra_checked import arguments_of, nearest, parameters_of
 from seq2seq.errors import InputError
 from seq2seq.run.config import target_of
 
+FINDERS = {"BatchSizeFinder": "data.batch_size=N", "LearningRateFinder": "optimizer.lr=RATE"}
+"""Callbacks of Lightning that choose a value, and what to give in their place."""
+
 
 def own_metrics(config: DictConfig) -> dict[str, Any]:
     """Return the functions and classes of ``module.metrics`` by name, for what they declare."""
@@ -52,7 +55,11 @@ def _of_callback(
     from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
     target = target_of(key, node._target_)
-    _refuse_finder(key, target)
+    for each in getattr(target, "__mro__", ()):
+        if each.__name__ in FINDERS:
+            raise InputError(
+                f"{key}: config.yaml and a run that continues would not have what it finds: give {FINDERS[each.__name__]}"
+            )
     chosen: dict[str, Any] = {}
     monitor = parameters_of(target).get("monitor")
     monitored = node.get("monitor", None if monitor is None else monitor.default)
@@ -77,21 +84,6 @@ def _of_callback(
         if several and "{step}" not in node.filename:
             chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
     return chosen
-
-
-def _refuse_finder(key: str, target: Any) -> None:
-    """Refuse a callback of Lightning that chooses a value: no file would have it, nor a run that continues.
-
-    Raises:
-        InputError: Naming the key to give.
-    """
-    from lightning.pytorch.callbacks import BatchSizeFinder, LearningRateFinder
-
-    for finder, way in ((BatchSizeFinder, "data.batch_size=N"), (LearningRateFinder, "optimizer.lr=RATE")):
-        if inspect.isclass(target) and issubclass(target, finder):
-            raise InputError(
-                f"{key}: config.yaml and a run that continues would not have what it finds: give {way}"
-            )
 
 
 def _check_times(key: str, node: DictConfig, monitored: Any, *, at_epoch_ends: bool) -> None:
@@ -162,14 +154,13 @@ def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> d
 
 
 def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
-    """Refuse callbacks that compare a metric in the wrong direction, or choose a value, whatever the configuration says.
+    """Refuse callbacks whose class compares a metric in the wrong direction, whatever the configuration says.
 
     Raises:
         InputError: A callback does.
     """
     own = own_metrics(config)
     for each in callbacks:
-        _refuse_finder(f"callbacks: {type(each).__name__}", type(each))
         monitor, mode = getattr(each, "monitor", None), getattr(each, "mode", None)
         if isinstance(monitor, str) and mode in ("min", "max"):
             name = type(each).__name__

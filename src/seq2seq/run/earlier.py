@@ -7,11 +7,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from hydra_checked import arguments_of
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import overrides_of
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
-from seq2seq.run.config import arguments_at, target_of
+from seq2seq.run.config import TAKEN, target_of
 from seq2seq.run.folder import HERE, read_json
 from seq2seq.run.sizes import AUTOMATIC, follows, length
 
@@ -112,8 +113,8 @@ def _is_gone(key: str, new: Mapping[str, Any]) -> bool:
     node, _, name = key.rpartition(".")
     if key in new or f"{node}._target_" not in new:
         return False
-    arguments, takes_any = arguments_at(node, target_of(node, new[f"{node}._target_"]))
-    return not takes_any and name not in arguments
+    arguments, takes_any = arguments_of(target_of(node, new[f"{node}._target_"]))
+    return not takes_any and name not in arguments | TAKEN.get(node, {})
 
 
 def earlier_start(run_dir: Path) -> Earlier | None:

@@ -52,7 +52,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.messages import frames_of_user, message_of
 from seq2seq.run.sizes import said, sizes
-from seq2seq.run.summary import commit_of_program, log_start, logged, summary, warnings_of_thread
+from seq2seq.run.summary import commit_of_program, log_start, logged, summary
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -98,10 +98,11 @@ def run(settings: Settings) -> float | None:
     if not first:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
+    writing = folder if writes else None
     with (
         no_empty_folder(folder),
         at_work(folder) if writes else nullcontext() as files,
-        warnings_of_thread() as told,
+        logged(writing) as told,
     ):
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
@@ -121,7 +122,7 @@ def run(settings: Settings) -> float | None:
             earlier.require_same(settings.config)
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
 
-        with process_of(settings, folder if writes else None):
+        with process_of(settings):
             step = (
                 None
                 if checkpoint is None
@@ -252,15 +253,15 @@ def step_of(checkpoint: str, *, tells: bool, is_given: bool) -> int:
 
 
 @contextmanager
-def process_of(settings: Settings, folder: Path | None) -> Iterator[None]:
-    """Set the seed and the threads, log into the folder, and hide what Lightning says of every run; restore all of it."""
+def process_of(settings: Settings) -> Iterator[None]:
+    """Set the seed and the threads, and hide what Lightning says of every run; restore all of it."""
     import lightning.pytorch as pl
     import torch
     from lightning.fabric.utilities import disable_possible_user_warnings
     from lightning.pytorch.utilities.seed import isolate_rng
 
     threads, environment = torch.get_num_threads(), {name: os.environ.get(name) for name in (*SEEDS, PARENT)}
-    with isolate_rng(), warnings.catch_warnings(), logged(folder):
+    with isolate_rng(), warnings.catch_warnings():
         disable_possible_user_warnings()  # Lightning's, of small runs
         for message in (
             "exists and is not empty",  # the folder of a run that continues

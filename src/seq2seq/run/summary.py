@@ -30,8 +30,8 @@ PACKAGES = "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 
 
 @contextmanager
-def logged(folder: Path | None) -> Iterator[None]:
-    """Log as Hydra's job logging does, where Hydra has not set it up, and restore what was before.
+def logged(folder: Path | None) -> Iterator[list[logging.LogRecord]]:
+    """Log as Hydra's job logging does, where Hydra has not set it up, collect warnings, and restore what was before.
 
     Its levels hide what Lightning says of every run. ``train.log`` of a folder holds what this thread does.
     """
@@ -43,32 +43,23 @@ def logged(folder: Path | None) -> Iterator[None]:
     folders = [
         Path(each.baseFilename).parent for each in LOG.handlers if isinstance(each, logging.FileHandler)
     ]
-    handler: logging.Handler = logging.NullHandler()
+    thread, told = threading.get_ident(), BufferingHandler(sys.maxsize)
+    told.setLevel(logging.WARNING)
+    handlers: list[logging.Handler] = [told]
     if folder is not None and folder.resolve() not in folders:
-        handler = RunLog(folder / "train.log", encoding="utf-8")
-        handler.setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
-        thread = threading.get_ident()
+        handlers.append(RunLog(folder / "train.log", encoding="utf-8"))
+        handlers[-1].setFormatter(logging.Formatter(_job_logging().formatters.dated.format))
+    for handler in handlers:
         handler.addFilter(lambda record: record.thread == thread)
-    LOG.addHandler(handler)
+        LOG.addHandler(handler)
     try:
-        yield
+        yield told.buffer
     finally:
-        LOG.removeHandler(handler)
-        handler.close()
+        for handler in handlers:
+            LOG.removeHandler(handler)
+            handler.close()
         for name, number in before.items():
             logging.getLogger(name).setLevel(number)
-
-
-@contextmanager
-def warnings_of_thread() -> Iterator[list[logging.LogRecord]]:
-    """Collect the warnings of this thread, which a finished run repeats."""
-    handler, thread = BufferingHandler(sys.maxsize), threading.get_ident()
-    handler.addFilter(lambda record: record.thread == thread and record.levelno >= logging.WARNING)
-    LOG.addHandler(handler)
-    try:
-        yield handler.buffer
-    finally:
-        LOG.removeHandler(handler)
 
 
 def _job_logging() -> Any:

@@ -1,6 +1,7 @@
 """Callbacks: a line an epoch, translations as text, reports, exact continuation, signals; which checkpoint is kept."""
 
 import html
+import math
 import os
 import random
 import re
@@ -30,7 +31,6 @@ from lightning.pytorch.callbacks import (
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from hydra_plugins.hydra_subprocess_launcher import report
-from seq2seq.common.counted import counted
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.common.progress import warn
 from seq2seq.common.written import claim
@@ -191,18 +191,17 @@ class ResumeState(Callback):
     - The patience of early stopping, which is the configuration's, not the checkpoint's.
     - Scores of other text are forgotten by early stopping and by the schedules that wait for validations.
     - Checksums of vocabularies and text: a run that continues has those with which it began.
-    - The time of the training before, and the step and the scores of the last validation.
+    - The time of the training before, and the step of the last validation.
 
     Attributes:
         first_step: The step from which the latest training went on; None before.
         seconds_before: Time from the starts of the run to its checkpoint, without the latest start.
         validated_at: The step of the last validation.
-        scores: What is logged of it.
     """
 
     def __init__(self) -> None:
         self.first_step: int | None = None
-        self.validated_at, self.scores = 0, dict[str, float]()
+        self.validated_at = 0
         self.seconds_before, self._started = 0.0, time.monotonic()
         self._restored: dict[str, Any] | None = None
         self._max_steps = -1
@@ -241,7 +240,7 @@ class ResumeState(Callback):
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
         data = prepared_of(trainer)
         checkpoint["corpus"] = None if data is None else data.checksums
-        checkpoint["validated_at"], checkpoint["scores"] = self.validated_at, self.scores
+        checkpoint["validated_at"] = self.validated_at
         checkpoint["seconds"] = self.seconds_before + time.monotonic() - self._started
 
     def on_load_checkpoint(
@@ -261,7 +260,7 @@ class ResumeState(Callback):
         states = checkpoint.get("callbacks", {})
         self._ended_at = checkpoint.get("ended_at") if own else None
         self.seconds_before = checkpoint.get("seconds", 0.0) if own else 0.0
-        self.validated_at, self.scores = checkpoint.get("validated_at", 0), checkpoint.get("scores", {})
+        self.validated_at = checkpoint.get("validated_at", 0)
         for each in trainer.checkpoint_callbacks:
             if isinstance(each, ModelCheckpoint) and each.state_key in states:
                 folder = Path(str(each.dirpath))
@@ -309,7 +308,6 @@ class ResumeState(Callback):
         if trainer.state.fn != "fit" or trainer.sanity_checking:
             return
         self.validated_at = trainer.global_step
-        self.scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
         for config in trainer.lr_scheduler_configs:
             value = trainer.callback_metrics.get(config.monitor or "")
             if config.reduce_on_plateau and value is not None:
@@ -340,18 +338,13 @@ def kept_in_words(trainer: pl.Trainer, kept: Mapping[str, Any] | None) -> str:
     """Return of which step the checkpoint is that is kept (None: the weights of the last step), and for which score."""
     judge, last = judge_of(trainer), trainer.global_step
     step = last if kept is None else kept["global_step"]
-    says = f"step {step:,} of {last:,}"
     if judge is None:
         wanted = filter(None, (getattr(each, "monitor", None) for each in trainer.checkpoint_callbacks))
-        return says + "".join(f"; no checkpoint was compared by {monitor}" for monitor in wanted)
-    resumed = next((each for each in callbacks_of(trainer) if isinstance(each, ResumeState)), ResumeState())
-    best, validated = float(judge.best_model_score), resumed.validated_at
-    says += f", with the {'lowest' if judge.mode == 'min' else 'highest'} {judge.monitor}, {best:.4g}"
-    if validated > step and resumed.scores.get(judge.monitor) == best:
-        says += f", which step {validated:,} has, too"
-    if last > validated >= step:
-        says += f"; the last {counted(last - validated, 'step')} came after the last validation"
-    return says
+        return f"step {step:,} of {last:,}" + "".join(f"; none was compared by {each}" for each in wanted)
+    best, better = judge.best_model_score, "lowest" if judge.mode == "min" else "highest"
+    is_equal = step < last and trainer.callback_metrics.get(judge.monitor) == best
+    equal = ", as of the last validation" if is_equal else ""
+    return f"step {step:,} of {last:,}, with the {better} {judge.monitor}, {float(best):.4g}{equal}"
 
 
 def end_in_words(trainer: pl.Trainer) -> str | None:
@@ -359,15 +352,13 @@ def end_in_words(trainer: pl.Trainer) -> str | None:
     step, total, optimizer = trainer.global_step, lengths(trainer)["step"], trainer.optimizers[0]
     if not trainer.should_stop or 0 <= total <= step:
         return None
-    of_total = f"at step {step:,}" + (f" of {total:,}" if total > 0 else "")
+    reasons = (getattr(each, "stopping_reason_message", None) for each in callbacks_of(trainer))
+    why = f"by early stopping: {next(filter(None, reasons), 'a callback asked for it')}"
     if out_of_time(trainer):
-        rate = optimizer.param_groups[0]["lr"]
-        given = optimizer.defaults.get("lr", rate)
-        return f"{of_total}, by trainer.max_time, at a learning rate of {rate:.3g} ({given:.3g} is given): a longer time goes on"
-    reasons = [getattr(each, "stopping_reason_message", None) for each in callbacks_of(trainer)]
-    for reason in filter(None, reasons):
-        return f"{of_total}, by early stopping: {reason.removesuffix(' Signaling Trainer to stop.')}"
-    return f"{of_total}, as a callback asked for it"
+        rate, given = optimizer.param_groups[0]["lr"], optimizer.defaults.get("lr", math.nan)
+        why = f"by trainer.max_time, at a learning rate of {rate:.3g} ({given:.3g} is given); a longer time goes on"
+    of_total = f" of {total:,}" if total > 0 else ""
+    return f"at step {step:,}{of_total}, {why.removesuffix(' Signaling Trainer to stop.')}"
 
 
 def out_of_time(trainer: pl.Trainer) -> bool:
@@ -454,7 +445,7 @@ class StopOnSignal(BorderCallback):
     def _install(self, *numbers: int) -> None:
         if threading.current_thread() is threading.main_thread():
             ignored = {self.HANGUP} if signal.getsignal(self.HANGUP) is signal.SIG_IGN else set()  # by nohup
-            new = [number for number in numbers if number not in self._before and number not in ignored]
+            new = {*numbers} - {*self._before} - ignored
             self._before |= {number: signal.signal(number, self._receive) for number in new}
 
     def _is_received(self, trainer: pl.Trainer) -> bool:
@@ -466,10 +457,7 @@ class StopOnSignal(BorderCallback):
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self._received = number
-        for stream in (
-            1,
-            2,
-        ):  # a terminal that is gone refuses what is printed, which would end the training here
+        for stream in (1, 2):  # a terminal that is gone would refuse what is printed before the end
             with suppress(OSError):
                 if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
                     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

@@ -98,47 +98,34 @@ STEPS = re.compile(r".*steps|step_size_up")
 """Names of arguments that are numbers of optimizer steps; the last one is of PyTorch's `CyclicLR`."""
 
 
-def parts_of(factory: Any) -> list[Any]:
-    """Return the factories that the keyword `schedulers` of another one holds, such as those of a `SequentialLR`."""
-    return [each for each in getattr(factory, "keywords", {}).get("schedulers", ()) if callable(each)]
-
-
-def family(factory: Any) -> list[Any]:
-    """Return the factory of a schedule, those of its parts, and of theirs."""
-    return [factory, *(each for part in parts_of(factory) for each in family(part))]
-
-
-def takes_length(factory: Any) -> bool:
-    """Return whether a factory has an argument `total_steps` without a value."""
+def arguments_in(factory: Any) -> list[tuple[str, Any]]:
+    """Return the arguments of the factory of a schedule and of those of its parts, with the values that are given."""
     given = getattr(factory, "keywords", {})
-    return "total_steps" in inspect.signature(factory).parameters and given.get("total_steps") is None
+    parts = [arguments_in(each) for each in given.get("schedulers", ()) if callable(each)]
+    return sum(parts, [(name, given.get(name)) for name in inspect.signature(factory).parameters])
 
 
 def schedule_of(factory: Any, optimizer: Optimizer, length: int | None) -> Any:
-    """Return the schedule of an optimizer, whose parts are built before it."""
-    names = [*inspect.signature(factory).parameters]
-    options: dict[str, Any] = {"optimizer" if "optimizer" in names else names[0]: optimizer}
-    if parts := parts_of(factory):
-        options["schedulers"] = [schedule_of(part, optimizer, length) for part in parts]
-    if takes_length(factory):
-        options["total_steps"] = length
-    return factory(**options)
+    """Return the schedule of an optimizer, with its parts, which get the length of the training as `total_steps`."""
+    parts = getattr(factory, "keywords", {}).get("schedulers", ())
+    if any(map(callable, parts)):
+        built = [schedule_of(each, optimizer, length) for each in parts]
+        return factory(optimizer=optimizer, schedulers=built)  # by name: their order differs
+    takes_length = ("total_steps", None) in arguments_in(factory)
+    return factory(optimizer, **({"total_steps": length} if takes_length else {}))
 
 
 class Schedule(Callback):
     """The learning-rate schedule of a training, also of one that continues.
 
-    It counts epochs, as those of PyTorch and Lightning do, or optimizer steps if its arguments do, such as `total_steps`
-    and `warmup_steps`. The keyword ``interval="step"`` or ``"epoch"`` of the factory, which is not passed on, decides
-    otherwise. A plateau schedule counts validations.
+    It counts epochs, as those of PyTorch and Lightning do, or optimizer steps if its arguments or those of a part do, such as
+    `total_steps` and `warmup_steps`. The keyword ``interval="step"`` or ``"epoch"`` of the factory, which is not passed on,
+    decides otherwise. A plateau schedule counts validations.
 
     Args:
         factory: Returns the schedule of an optimizer; called with `total_steps`, the length of the training in what it
             counts, if it has an argument of this name. A keyword `schedulers` may hold the factories of its parts.
             None: a constant rate.
-
-    Raises:
-        InputError: Some parts count steps, others epochs.
     """
 
     def __init__(self, factory: Callable[..., Any] | None) -> None:
@@ -147,17 +134,11 @@ class Schedule(Callback):
             given = dict(factory.keywords)
             self._told = given.pop("interval", None)
             self._factory = partial(factory.func, *factory.args, **given)
-        parts = [each for each in family(self._factory) if self._factory and not parts_of(each)]
-        counts = {any(map(STEPS.fullmatch, inspect.signature(each).parameters)) for each in parts}
-        if len(counts) == 2 and not self._told:
-            raise InputError(
-                "scheduler: some parts count steps, others epochs: give +scheduler.interval=step or epoch"
-            )
-        self._interval = self._told or ("step" if True in counts else "epoch")
+        self._arguments = [] if factory is None else arguments_in(self._factory)
+        counts_steps = any(STEPS.fullmatch(name) for name, _ in self._arguments)
+        self._interval = self._told or ("step" if counts_steps else "epoch")
         self._length: int | None = None  # when the training started or was continued
-        self._loaded: dict[str, Any] | None = (
-            None  # the checkpoint to continue, whose states Lightning reads later
-        )
+        self._loaded: dict[str, Any] = {}  # the checkpoint to continue, whose states Lightning reads later
 
     def configuration(self, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, Any]:
         """Return the schedule in Lightning's form: updated after each step or epoch, or after validations (plateau).
@@ -166,13 +147,13 @@ class Schedule(Callback):
             InputError: A schedule refuses its arguments or the length of the training, or needs one that there is not;
                 or a plateau schedule lowers the rate while the loss falls.
         """
-        loaded, self._loaded = self._loaded, None
-        if loaded is not None:
+        loaded, self._loaded = self._loaded, {}
+        if loaded:
             _use_arguments(optimizer.defaults, loaded)
         if self._factory is None:
             return {}
         before, self._length = self._length, None
-        if any(map(takes_length, family(self._factory))):
+        if ("total_steps", None) in self._arguments:
             self._length = lengths(trainer)[self._interval]
             if self._length < 0:
                 raise InputError(
@@ -184,50 +165,44 @@ class Schedule(Callback):
                 f"the schedule of the learning rate was of {counted(before, self._interval)} and is now of {self._length:,}: the "
                 "rate continues as in a training of this length"
             )
-        is_own = getattr(self._factory, "func", self._factory).__module__ == __name__
         try:
-            if trainer.is_global_zero and not is_own:
-                self._tell(optimizer, trainer)
+            self._tell(optimizer, trainer)
             schedule = schedule_of(self._factory, optimizer, self._length)
         except (ValueError, TypeError) as error:
             raise InputError(f"scheduler: {error}") from error
         is_plateau = isinstance(schedule, ReduceLROnPlateau)
         unit = "validation" if is_plateau else self._interval
-        loaded = loaded or {}
         for state in loaded.get("lr_schedulers", []):
             if unit != ("validation" if "cooldown_counter" in state else loaded.get("interval", "step")):
                 raise InputError(
                     "ckpt_path: the rate of that training was of another schedule, and does not go on by this one: choose the same "
                     "scheduler=… and scheduler.interval, or start from its model by init_from=FOLDER"
                 )
-        if not is_plateau:
-            return {"lr_scheduler": {"scheduler": schedule, "interval": self._interval}}
-        if schedule.mode != "min" or self._told:  # the configuration does not show the one of a function
+        if is_plateau and (self._told or schedule.mode != "min"):  # the mode of a function is seen here
             raise InputError(
-                "scheduler: it follows val/loss at validations, of which lower values are better: leave out mode=max and interval"
+                "scheduler: it follows val/loss, of which lower values are better: leave out mode=max and interval"
             )
-        when = {"interval": "epoch", "frequency": trainer.check_val_every_n_epoch or 1, "monitor": "val/loss"}
+        frequency = (trainer.check_val_every_n_epoch or 1) if is_plateau else 1
+        when = {"interval": self._interval, "frequency": frequency, "monitor": "val/loss"}
         return {"lr_scheduler": {"scheduler": schedule} | when}
 
     def _tell(self, optimizer: Optimizer, trainer: pl.Trainer) -> None:
-        """Print what the schedule counts, and the rate at the end of the training, where both are known."""
+        """Print what a schedule of others counts, and the rate at the end of the training, if it has one."""
+        if not trainer.is_global_zero or getattr(self._factory, "func", self._factory).__module__ == __name__:
+            return
         optimizer = copy.copy(optimizer)
         optimizer.param_groups = [{**group} for group in optimizer.param_groups]  # with rates of its own
         schedule, first = schedule_of(self._factory, optimizer, self._length), optimizer.param_groups[0]["lr"]
         if isinstance(schedule, ReduceLROnPlateau):
             return
-        said = f"note        scheduler: the rate changes each {self._interval}"
         # Lightning drops the state of loaders without a data module if it is asked for their length
         length = lengths(trainer)[self._interval] if getattr(trainer, "datamodule", None) else -1
-        if length >= 0:
-            with warnings.catch_warnings(action="ignore"):  # PyTorch's, as no step of the optimizer is made
-                for _ in range(length):
-                    schedule.step()
-            said += f", {first:.3g} → {optimizer.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
-        if not self._told:
-            other = "epoch" if self._interval == "step" else "step"
-            said += f"; +scheduler.interval={other}: each {other}"
-        print(said, flush=True)
+        with warnings.catch_warnings(action="ignore"):  # PyTorch's, as no step of the optimizer is made
+            for _ in range(length):
+                schedule.step()
+        end = f", {first:.3g} → {optimizer.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
+        said = f"note        scheduler: the rate changes each {self._interval} (scheduler.interval)"
+        print(f"{said}{end if length >= 0 else ''}", flush=True)
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
@@ -245,12 +220,9 @@ class Schedule(Callback):
     ) -> None:
         """Restore it, and remove from the schedule's state what its arguments decide, which this run may change."""
         self._length, self._loaded = checkpoint.get("total_steps"), checkpoint
-        if self._factory is None:
-            return
-        arguments = {name for each in family(self._factory) for name in inspect.signature(each).parameters}
-        derived = {"_schedule_phases", "_milestones"}  # from them, by OneCycleLR and SequentialLR
-        for state in states_of(checkpoint):
-            for name in (arguments | derived) - {"last_epoch"}:
+        derived = {"_schedule_phases", "_milestones"}  # from arguments, by OneCycleLR and SequentialLR
+        for name in {*dict(self._arguments)} - {"last_epoch"} | derived:
+            for state in states_of(checkpoint):
                 state.pop(name, None)
 
 
@@ -303,24 +275,18 @@ def lengths(trainer: pl.Trainer) -> dict[str, int]:
     With a data module, `trainer.estimated_stepping_batches` is not used: it discards the state of the data loader
     when a run is resumed.
     """
-    data, limit, max_steps = (
-        getattr(trainer, "datamodule", None),
-        trainer.limit_train_batches,
-        trainer.max_steps,
-    )
-    if trainer.max_epochs == -1 and max_steps < 0:
+    if trainer.max_epochs == -1 and trainer.max_steps < 0:
         return {"step": -1, "epoch": -1}
+    data, limit = getattr(trainer, "datamodule", None), trainer.limit_train_batches
     if data is None:  # data loaders passed to `Trainer.fit`, which are made by this
         batches = trainer.num_training_batches if trainer.estimated_stepping_batches else 0
-    elif isinstance(limit, float):
-        batches = max(1, int(len(data.train_dataloader()) * limit))
     else:
-        batches = min(len(data.train_dataloader()), limit or math.inf)
+        whole = len(data.train_dataloader())
+        batches = max(1, int(whole * limit)) if isinstance(limit, float) else min(whole, limit or whole)
     changing = [each for each in callbacks_of(trainer) if isinstance(each, GradientAccumulationScheduler)]
-    accumulation = (
-        changing[0].get_accumulate_grad_batches if changing else lambda _: trainer.accumulate_grad_batches
-    )
-    most = max_steps if trainer.max_epochs == -1 else trainer.max_epochs or 1
-    ends = [0, *accumulate(math.ceil(batches / accumulation(epoch)) for epoch in range(most))]
-    total = ends[-1] if max_steps < 0 else min(ends[-1], max_steps)
+    sizes = (each.get_accumulate_grad_batches for each in changing)
+    size_of = next(sizes, lambda _: trainer.accumulate_grad_batches)
+    most = trainer.max_steps if trainer.max_epochs == -1 else trainer.max_epochs or 1
+    ends = [0, *accumulate(math.ceil(batches / size_of(epoch)) for epoch in range(most))]
+    total = ends[-1] if trainer.max_steps < 0 else min(ends[-1], trainer.max_steps)
     return {"step": total, "epoch": bisect_right(ends, total) - 1}
