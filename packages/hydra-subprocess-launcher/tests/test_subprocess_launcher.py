@@ -9,6 +9,7 @@ import select
 import signal
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,12 @@ def test_rows_that_are_of_no_sweep_stay_in_the_table(tmp_path):
         write_results(tmp_path, [{"folder": "a", "result": 3}])
     rows = (tmp_path / "results.csv").read_text().splitlines()
     assert rows == ["note,result,folder", "mine,1,", "yours,2,", ",3,a"]
+
+
+def test_rows_of_sweeps_that_end_at_the_same_moment_are_all_in_the_table(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: write_results(tmp_path, [{"folder": f"job {n}", "result": n}]), range(100)))
+    assert {row["result"] for row in rows(tmp_path / "results.csv")} == {str(n) for n in range(100)}
 
 
 def test_jobs_are_given_what_the_command_line_says(app):

@@ -60,16 +60,17 @@ def write_results(sweep: Path, rows: Sequence[dict[str, Any]]) -> None:
     def whose(row: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple("" if row.get(key) is None else str(row[key]) for key in KEYS)
 
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            rows_of_file = enumerate(csv.DictReader(file))
-            kept = {whose(row) if any(whose(row)) else place: row for place, row in rows_of_file}
-    kept |= {whose(row): row for row in rows}
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*kept.values())), restval="")
-    writer.writeheader()
-    writer.writerows(kept.values())
-    write_whole(path, text.getvalue())
+    with locked(sweep / ".results.csv.lock"):  # of another sweep that ends at the same moment
+        if path.is_file():
+            with path.open(encoding="utf-8", newline="") as file:
+                rows_of_file = enumerate(csv.DictReader(file))
+                kept = {whose(row) if any(whose(row)) else place: row for place, row in rows_of_file}
+        kept |= {whose(row): row for row in rows}
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*kept.values())), restval="")
+        writer.writeheader()
+        writer.writerows(kept.values())
+        write_whole(path, text.getvalue())
 
 
 def metric_of(config: Any) -> dict[str, str]:
