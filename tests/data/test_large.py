@@ -96,6 +96,19 @@ def test_the_tokenized_corpus_is_used_again_until_a_file_changes(files, tmp_path
     assert read() == 150
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_the_checksum_is_of_every_line_wherever_it_lies(files, tmp_path, side):
+    def checksum(cache, **options):
+        return LargeText(**files, cache=str(tmp_path / cache), **options).prepared.train.checksum
+
+    whole = checksum("one")
+    assert checksum("two", num_processes=2) == whole
+    path = tmp_path / f"1.{side}"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:60], lines[61], lines[60], *lines[62:]]))  # the same words
+    assert checksum("one") != whole
+
+
 def test_what_needs_all_pairs_in_memory_is_refused(files, tmp_path):
     with pytest.raises(InputError, match="data=parallel"):
         LargeText(**files, overfit=True)

@@ -63,10 +63,12 @@ class Scripted(TranslationModule):
 
 
 def fitted(
-    folder, epochs, *callbacks, pairs=PAIRS, lr=0.5, schedule=None, losses=(1.0,), ckpt_path=None, **options
-):
+    folder, epochs, *callbacks, pairs=PAIRS, lr=0.5, schedule=None, losses=(1.0,), ckpt_path=None, alignments=None,
+    **options,
+):  # fmt: skip
     """A trainer after its training, which leaves last.ckpt in a folder."""
-    data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=2)  # five steps an epoch
+    # five steps an epoch
+    data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=2, alignments=alignments)
     sizes = {
         f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
         for side in ("source", "target")
@@ -183,6 +185,28 @@ def test_a_run_goes_on_with_the_text_with_which_it_began(tmp_path):
             fitted(folder, 2, pairs=OTHER_WORDS, ckpt_path=path)
     assert fitted(tmp_path / "another", 2, pairs=SAME_WORDS, ckpt_path=path).global_step == 10
     assert fitted(tmp_path, 2, ckpt_path=path).global_step == 10
+
+
+def test_a_changed_line_in_the_middle_of_a_large_text_or_of_its_alignments_is_refused(tmp_path):
+    many, place, links = PAIRS * 1200, 5_001, tmp_path / "links"
+    links.write_text("0-0\n" * len(many))
+    short = {"pairs": many, "alignments": str(links), "limit_train_batches": 5}
+    fitted(tmp_path, 1, **short)
+    path = last_of(tmp_path)
+    changed = short | {
+        "pairs": [*many[:place], many[place + 2], many[place + 1], many[place], *many[place + 3 :]]
+    }
+    with pytest.raises(InputError, match="text has changed"):
+        fitted(tmp_path, 2, ckpt_path=path, **changed)
+    links.write_text("0-0\n" * place + "\n" + "0-0\n" * (len(many) - place - 1))
+    with pytest.raises(InputError, match="text has changed"):
+        fitted(tmp_path, 2, ckpt_path=path, **short)
+    found = torch.load(path, weights_only=True)
+    del found["corpus"]["text"][3:]  # an older version's: not that of every line
+    torch.save(found, path)
+    with pytest.raises(InputError, match="text has changed"):
+        fitted(tmp_path, 2, ckpt_path=path, **short | {"pairs": SAME_WORDS * 1200})
+    assert fitted(tmp_path, 2, ckpt_path=path, **changed).global_step == 10
 
 
 class Halved(Callback):

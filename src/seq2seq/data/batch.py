@@ -1,5 +1,6 @@
 """Encoded splits and padded batches: padding, the shift by one of the target, and the masks."""
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
@@ -92,6 +93,15 @@ class EncodedSplit:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def checksum(self) -> int:
+        """Sum of the text and the alignment of every pair."""
+        total = 0
+        for pair in self.pairs:
+            line = f"{pair.source}\t{pair.target}\t{pair.alignment}\n"
+            total = zlib.crc32(line.encode(errors="surrogatepass"), total)
+        return total
 
 
 @dataclass(slots=True, eq=False)  # not frozen: Lightning's precision plugins copy it part by part

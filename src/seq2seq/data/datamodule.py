@@ -71,15 +71,18 @@ class Prepared:
 
     @cached_property
     def checksums(self) -> dict[str, list[int]]:
-        """Sums by which a training that continues knows its tokens again, and its text: sizes, and up to 10,000 pairs a split."""
+        """Sums by which a training that continues knows its tokens again, and its text: sizes, and all pairs.
+
+        Between them is the sum of up to 10,000 pairs a split, which is the last of an older checkpoint.
+        """
         splits, tokenizers = (self.train, self.validation), (self.source_tokenizer, self.target_tokenizer)
         chosen = [
             split.pairs[place] for split in splits for place in range(0, len(split), len(split) // 10_000 + 1)
         ]
-        text = "\n".join(f"{pair.source}\t{pair.target}" for pair in chosen)
+        text = "\n".join(f"{pair.source}\t{pair.target}" for pair in chosen).encode(errors="surrogatepass")
         return {
             "tokens": [zlib.crc32("\n".join(each.vocabulary).encode()) for each in tokenizers],
-            "text": [*map(len, splits), zlib.crc32(text.encode(errors="surrogatepass"))],
+            "text": [*map(len, splits), zlib.crc32(text), *(split.checksum for split in splits)],
         }
 
     def save_tokenizers(self, folder: Path) -> None:

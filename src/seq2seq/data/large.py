@@ -1,11 +1,12 @@
 """Parallel files larger than memory: tokenized once into Arrow files that `datasets` maps into memory."""
 
 import copy
+import zlib
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, chain, islice, pairwise, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -143,7 +144,7 @@ class LargeText(ParallelText):
             return replace(empty, num_blank=num_blank, num_long=self.num_pairs - num_blank)
         self.splits = replace(self.splits, train=[])  # the sample is not needed any more
         source, target = (MappedSentences(rows.data.column(name)) for name in ("source", "target"))
-        return EncodedSplit(
+        return MappedSplit(
             DecodedPairs((source, target), self.tokenizers),
             source,
             target,
@@ -170,7 +171,7 @@ class MappedSentences:
 
     def __init__(self, column: Any) -> None:
         chunks = column.chunks
-        self._values = [chunk.values.to_numpy() for chunk in chunks]
+        self.chunks = [chunk.values.to_numpy() for chunk in chunks]
         self._offsets = [chunk.offsets.to_numpy() for chunk in chunks]
         self._firsts = [0, *accumulate(map(len, chunks))]
         self.lengths = np.concatenate([np.zeros(0, np.int32), *map(np.diff, self._offsets)])
@@ -178,7 +179,7 @@ class MappedSentences:
     @property
     def ids(self) -> NDArray[np.integer]:
         """All token ids, in memory."""
-        return np.concatenate(self._values)
+        return np.concatenate(self.chunks)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -186,10 +187,23 @@ class MappedSentences:
     def __getitem__(self, place: int, /) -> NDArray[np.integer]:
         chunk = bisect(self._firsts, place) - 1
         start, end = self._offsets[chunk][place - self._firsts[chunk] :][:2]
-        return self._values[chunk][start:end]
+        return self.chunks[chunk][start:end]
 
     def __iter__(self) -> Iterator[NDArray[np.integer]]:
         return (self[place] for place in range(len(self)))
+
+
+class MappedSplit(EncodedSplit):
+    """A split whose text is decoded from its tokens."""
+
+    source: MappedSentences
+    target: MappedSentences
+
+    @property
+    def checksum(self) -> int:
+        """Sum of the tokens of every pair."""
+        parts = chain.from_iterable((side.lengths, *side.chunks) for side in (self.source, self.target))
+        return reduce(lambda total, part: zlib.crc32(part, total), parts, 0)
 
 
 class DecodedPairs(Sequence[SentencePair]):

@@ -252,10 +252,7 @@ class ResumeState(Callback):
             InputError: The checkpoint is of other tokens, or the text of this run has changed.
         """
         own = Path(str(trainer.ckpt_path)).parent.resolve() in own_folders(trainer)
-        data, began = prepared_of(trainer), checkpoint.get("corpus")
-        if data is not None and began is not None:
-            _require_same_corpus(str(trainer.ckpt_path), began, data.checksums, own=own)
-        is_of_other_text = data is not None and began is not None and began["text"] != data.checksums["text"]
+        is_of_other_text = _is_of_other_text(trainer, checkpoint.get("corpus"), own=own)
         callbacks = callbacks_of(trainer)
         states = checkpoint.get("callbacks", {})
         self._ended_at = checkpoint.get("ended_at") if own else None
@@ -314,24 +311,29 @@ class ResumeState(Callback):
                 pl_module.lr_scheduler_step(config.scheduler, value)
 
 
-def _require_same_corpus(
-    path: str, began: dict[str, list[int]], now: dict[str, list[int]], *, own: bool
-) -> None:
-    """Compare the checksums of a checkpoint with those of the corpus.
+def _is_of_other_text(trainer: pl.Trainer, began: dict[str, list[int]] | None, *, own: bool) -> bool:
+    """Return whether the text is not that of the checksums of a checkpoint; an older one has fewer of them, or none.
 
     Raises:
         InputError: The vocabularies differ; or the text, if the checkpoint is the run's `own`.
     """
+    data = prepared_of(trainer)
+    if data is None or began is None:
+        return False
+    now = data.checksums
     if began["tokens"] != now["tokens"]:
         raise InputError(
-            f"{path} is of other vocabularies, fitted on other text: init_from=FOLDER starts with the tokenizers of a model"
+            f"{trainer.ckpt_path} is of other vocabularies, fitted on other text: init_from=FOLDER starts with the tokenizers "
+            "of a model"
         )
-    if own and began["text"] != now["text"]:
+    differs = began["text"] != now["text"][: len(began["text"])]
+    if own and differs:
         sizes = " and ".join(f"{number:,}" for number in began["text"][:2])
         raise InputError(
             f"the text has changed since this run began, with {sizes} pairs for training and validation: restore it; or "
             "init_from=FOLDER with another name=… trains its model on this text"
         )
+    return differs
 
 
 def kept_in_words(trainer: pl.Trainer, kept: Mapping[str, Any] | None) -> str:
