@@ -1,5 +1,6 @@
 """Callbacks: a line an epoch, translations as text, reports, exact continuation, signals; which checkpoint is kept."""
 
+import atexit
 import html
 import math
 import os
@@ -506,12 +507,23 @@ def interrupted(number: int, done: str = "") -> TrainingInterrupted:
     )
 
 
+def leave_process_group() -> None:
+    """Leave the other processes of a training, and wait for the threads that have exchanged tensors with them.
+
+    A thread of gloo that lets go of its last tensor after the end of Python would abort the process. Lightning leaves
+    groups of NCCL only.
+    """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
 def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
     """Call `trainer.fit`; a signal before the first or after the last step ends it as one between them does.
 
     Raises:
         TrainingInterrupted: SIGTERM, SIGHUP or Ctrl-C was received.
     """
+    atexit.register(leave_process_group)
     try:
         trainer.fit(*arguments, **options)
     except SystemExit as end:  # Lightning's
