@@ -42,8 +42,8 @@ from seq2seq.attention import (
     ScaledDotScore,
     UniformScore,
 )
+from seq2seq.attention.attention import Memory
 from seq2seq.attention.masking import masked_softmax
-from seq2seq.attention.memory import Memory
 from seq2seq.data import GrammarCorpus, PairsCorpus, TaskCorpus
 from seq2seq.data.batch import Batch, EncodedSplit
 from seq2seq.data.batching import BatchSize, shuffled_order, sorted_order

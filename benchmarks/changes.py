@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Muon, Optimizer
 
-from seq2seq.attention.memory import Memory
+from seq2seq.attention.attention import Memory
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.layers import DeepOutput
 

@@ -1,6 +1,7 @@
 """The masks of a training pass, told by what each dropout module was given and what it returned."""
 
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence
 
 
 class Masks:
@@ -9,10 +10,14 @@ class Masks:
     Args:
         model: With dropout modules where the formula has dropout.
         spec: The model's.
+        lengths: Numbers of target tokens; the decoder's steps have the longest sentences first, and no padding.
     """
 
-    def __init__(self, model, spec):
+    def __init__(self, model, spec, lengths):
         self.spec, self.calls, self._hooks = spec, {}, []
+        steps = pack_padded_sequence(torch.zeros(len(lengths), int(lengths.max())), lengths, True, False)
+        self.places = steps.unsorted_indices.tolist()
+        self.starts = [0, *steps.batch_sizes.cumsum(0).tolist()]
         self.modules = {
             "source embedding": model.encoder.embedding_dropout,
             "between encoder layers": model.encoder.dropout,
@@ -68,8 +73,7 @@ class Masks:
             if place == "between encoder layers":
                 return vector * calls[layer - 1][sentence, time]
             if place == "between decoder layers":
-                return vector * calls[time * (self.spec.num_layers - 1) + layer - 1][sentence]
-            mask = calls[0] if calls[0].ndim == 3 else calls[time]
-            return vector * (mask[sentence, time] if mask.ndim == 3 else mask[sentence])
+                return vector * calls[time * (self.spec.num_layers - 1) + layer - 1][self.places[sentence]]
+            return vector * torch.cat(calls)[self.starts[time] + self.places[sentence]]
 
         return drop

@@ -22,7 +22,7 @@ def cotangent(sentence, length, num_columns):
 def passed(spec, model, batch, *, by_steps=False):
     """Sums of the loss, features, weights and gradients of the model's own pass, and its masks."""
     source = batch.source
-    with Masks(model, spec) as masks:
+    with Masks(model, spec, batch.target_lengths) as masks:
         if by_steps:
             memory = model.encode(source)
             features, weights = Decoder.forward(

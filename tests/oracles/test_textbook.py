@@ -100,7 +100,7 @@ def textbook_loss(w, batch, p):
 def test_losses_and_gradients_are_those_of_the_formulas_dropout_included(monkeypatch):
     monkeypatch.setattr(nn.functional, "dropout", masked_out)
     model = built(*SIZES).double()
-    batch = batch_of([[4, 5, 6, 7], [8, 9]], [[5, 6], [7, 8, 9, 10]])
+    batch = batch_of([[8, 9], [4, 5, 6, 7]], [[7, 8, 9, 10], [5, 6]])  # the longest first, as in the steps
     logits = model.decoder.output(model(batch)[0])
     loss = nn.functional.cross_entropy(
         logits[batch.target_is_token], batch.target_output[batch.target_is_token]

@@ -6,7 +6,7 @@
 `Attention` is the attention of a decoder: the keys of a sentence are projected once, for all steps.
 """
 
-from seq2seq.attention.attention import AdditiveScore, Attention
+from seq2seq.attention.attention import AdditiveScore, Attention, Memory
 from seq2seq.attention.kinds import (
     AttentionHistory,
     CoverageScore,
@@ -15,7 +15,6 @@ from seq2seq.attention.kinds import (
     MultiHeadAttention,
 )
 from seq2seq.attention.masking import length_mask, masked_softmax
-from seq2seq.attention.memory import Memory
 from seq2seq.attention.other_scores import (
     BilinearScore,
     DotScore,

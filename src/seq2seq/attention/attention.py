@@ -13,6 +13,7 @@ length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
@@ -20,11 +21,38 @@ from annotated_types import Ge, Le, Lt
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import at_least_float32, masked_softmax
-from seq2seq.attention.memory import Memory, State
 from seq2seq.attention.other_scores import check_factories, check_score
 from seq2seq.attention.sparsemax import sparsemax
 
 NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}
+
+State = tuple[Tensor, ...]
+"""The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
+decoders have a tensor for each layer, that of Luong also what it feeds to the next step, and then the state of the
+attention, which is () in most kinds of attention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Encoded source sentences, the constant input of all steps of a decoder.
+
+    Attributes:
+        states: Encoder outputs m_j, the values of the attention (B, S, M).
+        keys: The keys that `Attention.project_keys` returns, such as W_k m_j, computed once per sentence (B, S, …).
+        source_is_token: True on real tokens (B, S).
+        summary: Summary of each sentence by the encoder (B, F), from which the decoder computes its first state.
+    """
+
+    states: Tensor
+    keys: Tensor
+    source_is_token: Tensor
+    summary: Tensor
+
+    def select(self, rows: Tensor | slice) -> "Memory":
+        """Return the memory of the sentences with the indices `rows`, in this order."""
+        states = self.states[rows]
+        keys = states if self.keys is self.states else self.keys[rows]
+        return Memory(states, keys, self.source_is_token[rows], self.summary[rows])
 
 
 class AdditiveScore(nn.Module):
@@ -121,8 +149,8 @@ class Attention(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
         # coverage, local and monotonic attention depend on the weights of earlier steps: they have a `history_class`
-        histories = (getattr(part, "history_class", None) for part in (self.score, self.alignment))
-        self.history_class: Any = next(filter(None, histories), None)
+        kind: Any = self.alignment or self.score
+        self.history_class = kind.history_class if alignment else getattr(kind, "history_class", None)
 
     def project_keys(self, states: Tensor) -> Tensor:
         """Return the keys of encoder states (B, S, M), projected by the score (B, S, …), once for all steps."""
@@ -145,18 +173,13 @@ class Attention(nn.Module):
         Returns:
             Contexts (N, M), weights (N, 1, S) in float32 or float64, and the new state.
         """
-        keys, values, num_sentences = memory.keys, memory.states, memory.states.shape[0]
-        queries = query.view(num_sentences, -1, query.shape[-1])  # (B, Q, d_q)
-        is_token = memory.source_is_token.unsqueeze(1)  # (B, 1, S)
-        # the weights of earlier steps, for coverage, local and monotonic attention; in other kinds None, the state is ()
-        history = None if self.history_class is None else self.history_class.from_state(state, num_sentences)
-        options = {"history": history} if hasattr(self.score, "history_class") else {}  # coverage
-        # these keys are projected, the third argument; a score that projects keys reads only that one
-        scores = at_least_float32(self.score(queries, keys, keys, **options))  # (B, Q, S)
-        if self.alignment is None:
+        queries = query.view(memory.states.shape[0], -1, query.shape[-1])  # (B, Q, d_q)
+        is_token, new_state = memory.source_is_token.unsqueeze(1), ()  # (B, 1, S)
+        if self.history_class is None:
+            # the keys are projected, which the third argument says
+            scores = at_least_float32(self.score(queries, memory.keys, memory.keys))  # (B, Q, S)
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:
-            weights = self.alignment(scores, queries, is_token, history)
-        context = self.dropout(weights.to(values.dtype)) @ values  # (B, Q, M)
-        new_state = () if history is None else history.next_state(weights)
+            weights, new_state = self.history_class.attend(self, queries, memory, is_token, state)
+        context = self.dropout(weights.to(memory.states.dtype)) @ memory.states  # (B, Q, M)
         return context.flatten(0, 1), weights.flatten(0, 1).unsqueeze(1), new_state  # one head

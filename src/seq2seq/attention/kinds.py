@@ -13,17 +13,16 @@ from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from seq2seq.attention.attention import NORMALIZERS, AdditiveScore
+from seq2seq.attention.attention import NORMALIZERS, AdditiveScore, Attention, Memory, State
 from seq2seq.attention.masking import at_least_float32
-from seq2seq.attention.memory import Memory, State
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionHistory:
     """Attention weights of the steps before the current step.
 
-    A score or alignment that needs them has an attribute ``history_class = AttentionHistory``; a score is then called
-    with `history`, and `Attention` keeps the tensors in the state.
+    A score or alignment that needs them has an attribute ``history_class = AttentionHistory`` and is called with
+    `history`, whose tensors are the state of `Attention`.
 
     Attributes:
         step: Index of the current step, from 0 (B, Q).
@@ -44,14 +43,22 @@ class AttentionHistory:
         return total[:, 0], latest, total
 
     @classmethod
-    def from_state(cls, state: State, num_sentences: int) -> "AttentionHistory":
-        """Return the history in a state, whose tensors have N = B Q rows."""
-        return cls(*(part.view(num_sentences, -1, *part.shape[1:]) for part in state))
+    def attend(
+        cls, attention: Attention, queries: Tensor, memory: Memory, is_token: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """Compute the weights (B, Q, S) of an attention that depends on earlier steps, and the state after this step.
 
-    def next_state(self, weights: Tensor) -> State:
-        """Return the tensors after a step with weights (B, Q, S), each with N rows."""
-        after = (self.step + 1, weights, self.total + weights)
-        return tuple(part.flatten(0, 1) for part in after)
+        Tensors of the state have N = B Q rows. Other arguments are those of `Attention.forward` and of the alignments.
+        """
+        history = cls(*(part.view(*queries.shape[:2], *part.shape[1:]) for part in state))
+        options = {"history": history} if hasattr(attention.score, "history_class") else {}  # coverage
+        scores = at_least_float32(attention.score(queries, memory.keys, memory.keys, **options))
+        if attention.alignment is None:
+            weights = NORMALIZERS[attention.normalizer](scores, mask=is_token)
+        else:
+            weights = attention.alignment(scores, queries, is_token, history)
+        after = (history.step + 1, weights, history.total + weights)
+        return weights, tuple(part.flatten(0, 1) for part in after)
 
 
 class CoverageScore(nn.Module):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.memory import Memory
+from seq2seq.attention.attention import Memory
 from seq2seq.common.written import require_mark
 from seq2seq.data.batch import SourceBatch
 from seq2seq.errors import InputError

@@ -18,9 +18,9 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.memory import Memory, State
-from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions, masked
-from seq2seq.models.layers import DeepOutput
+from seq2seq.attention.attention import Memory, State
+from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
+from seq2seq.models.layers import DeepOutput, pack_steps, padded
 
 
 class BahdanauDecoder(RecurrentDecoder):
@@ -60,6 +60,14 @@ class BahdanauDecoder(RecurrentDecoder):
         self.readout = DeepOutput(hidden_size, memory_size, size, readout_size) if readout_size else None
         self.query_with_embedding = query_with_embedding
 
+    def init_memory(self, states: Tensor, source_is_token: Tensor, summary: Tensor) -> Memory:
+        """Return the memory, with W_k m_j, which all steps use."""
+        return Memory(states, self.attention.project_keys(states), source_is_token, summary)
+
+    def initial_state(self, memory: Memory) -> State:
+        """Return s_0 of each layer, and the state of the attention, () in most kinds of attention."""
+        return (*self.bridge(memory.summary), *self.attention.initial_state(memory))
+
     def recur(
         self, embedded: Tensor, gates: Tensor, state: State, memory: Memory
     ) -> tuple[Tensor, Tensor, Tensor, State]:
@@ -85,13 +93,13 @@ class BahdanauDecoder(RecurrentDecoder):
         return self.stack.top(states), context, weights, (*states, *attention_state)
 
     def features(self, top: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        """Return o_t (N, R) of a step from s_t, c_t and e(y_{t-1}), or (B, T, R) of all steps; after dropout."""
+        """Return o_t of steps from s_t, c_t and e(y_{t-1}), each (…, its size), after dropout."""
         features = top if self.readout is None else self.readout(top, context, embedded)
         return self.output_dropout(features)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
         """Compute one step, see `Decoder.step`."""
-        embedded = self.embed(tokens)  # (N, E), after dropout
+        embedded = self.embedding_dropout(self.embedding(tokens))  # e (N, E)
         gates = self.stack.input_gates(embedded)  # W_1 e + b_x (N, G)
         top, context, weights, state = self.recur(embedded, gates, state, memory)
         return self.features(top, context, embedded), state, weights
@@ -100,12 +108,18 @@ class BahdanauDecoder(RecurrentDecoder):
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Compute all steps (teacher forcing), see `Decoder.forward`; a loop over `recur` only, which is faster."""
-        embedded = self.embed(target_input)  # (B, T, E), after dropout
-        gates = self.stack.input_gates(embedded)  # W_1 e + b_x (B, T, G)
-        state, steps = self.initial_state(memory), []  # s_0 of all layers, and the state of the attention
-        for step_embedded, step_gates in zip(embedded.unbind(1), gates.unbind(1), strict=True):
-            *step, state = self.recur(step_embedded, step_gates, state, memory)
+        packed, sizes, order = pack_steps(target_input, target_lengths)  # n tokens, step by step
+        embedded = self.embedding_dropout(self.embedding(packed.data))  # e (n, E)
+        gates = self.stack.input_gates(embedded)  # W_1 e + b_x (n, G)
+        memory = memory.select(order)
+        state, steps = self.initial_state(memory), []
+        for size, *of_step in zip(sizes, embedded.split(sizes), gates.split(sizes), strict=True):
+            if size < len(memory.states):  # the shortest sentences have ended
+                memory, state = memory.select(slice(size)), tuple(part[:size] for part in state)
+            *step, state = self.recur(of_step[0], of_step[1], state, memory)
             steps.append(step)
-        tops, contexts, weights = (torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))
-        features = self.features(tops, contexts, embedded)
-        return masked(features, target_lengths), masked(weights, target_lengths)  # zero on padding
+        tops, contexts, weights = zip(*steps, strict=True)
+        features = self.features(torch.cat(tops), torch.cat(contexts), embedded)
+        return padded([features], packed, target_input.shape[1]), padded(
+            weights, packed, target_input.shape[1]
+        )

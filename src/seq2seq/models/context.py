@@ -12,7 +12,7 @@ from typing import Unpack
 
 from torch import Tensor, nn
 
-from seq2seq.attention.memory import Memory, State
+from seq2seq.attention.attention import Memory, State
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 from seq2seq.models.layers import DeepOutput
 

@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from typing import Any, TypedDict
 
-import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import length_mask
-from seq2seq.attention.memory import Memory, State
-from seq2seq.models.layers import Bridge, RecurrentStack, dropouts, output_layer
+from seq2seq.attention.attention import Memory, State
+from seq2seq.models.layers import Bridge, GRUCell, RecurrentStack, dropouts, pack_steps, padded
+from seq2seq.models.lstm import LSTMCell
+
+CELLS = {"gru": GRUCell, "lstm": LSTMCell}
 
 
 class Decoder(nn.Module, ABC):
@@ -79,14 +80,18 @@ class Decoder(nn.Module, ABC):
         Returns:
             Features (B, T, R) and attention weights (B, T, h, S), None without attention.
         """
+        packed, sizes, order = pack_steps(target_input, target_lengths)
+        memory = memory.select(order)
         state, features, weights = self.initial_state(memory), list[Tensor](), list[Tensor]()
-        for tokens in target_input.unbind(dim=1):
+        for size, tokens in zip(sizes, packed.data.split(sizes), strict=True):
+            if size < len(memory.states):  # the shortest sentences have ended
+                memory, state = memory.select(slice(size)), tuple(part[:size] for part in state)
             step_features, state, step_weights = self.step(tokens, state, memory)
             features.append(step_features)
             if step_weights is not None:
                 weights.append(step_weights)
-        of_steps = masked(torch.stack(weights, dim=1), target_lengths) if weights else None
-        return masked(torch.stack(features, dim=1), target_lengths), of_steps
+        of_steps = padded(weights, packed, target_input.shape[1]) if weights else None
+        return padded(features, packed, target_input.shape[1]), of_steps
 
 
 class RecurrentOptions(TypedDict, total=False):
@@ -117,6 +122,9 @@ class RecurrentDecoder(Decoder):
         embedding_dropout: Dropout probability of embedded tokens; None: `dropout`.
         output_dropout: Dropout probability of the features; None: `dropout`.
         tie_output: Whether the output layer has the weight of the embedding; R must then equal E.
+
+    Raises:
+        ValueError: `cell` is unknown.
     """
 
     def __init__(
@@ -140,7 +148,9 @@ class RecurrentDecoder(Decoder):
         self.embedding_dropout, layer_dropout, self.output_dropout = dropouts(
             (embedding_dropout, dropout, output_dropout), dropout
         )
-        self.stack = RecurrentStack(cell, input_size, hidden_size, num_layers, layer_dropout)
+        if cell not in CELLS:
+            raise ValueError(f"cell={cell}: choose one of {', '.join(CELLS)}")
+        self.stack = RecurrentStack(CELLS[cell], input_size, hidden_size, num_layers, layer_dropout)
         self.bridge = Bridge(initial_state, summary_size, self.stack.state_size, num_layers)
         self.output = output_layer(feature_size, embedding, tied=tie_output)
 
@@ -149,9 +159,23 @@ class RecurrentDecoder(Decoder):
         return self.embedding_dropout(self.embedding(tokens))
 
 
-def masked(steps: Tensor, lengths: Tensor | None) -> Tensor:
-    """Set the positions beyond the lengths (B,) of a tensor (B, T, …) to zero."""
-    if lengths is None:
-        return steps
-    is_token = length_mask(lengths, steps.shape[1])
-    return steps.masked_fill(~is_token.view(*is_token.shape, *[1] * (steps.ndim - 2)), 0)
+def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:
+    """Return the layer from features to logits (R -> V).
+
+    Args:
+        features: Size R of the features.
+        embedding: Embedding of the target tokens (V, E).
+        tied: Whether the layer shares the weight of the embedding.
+
+    Raises:
+        ValueError: `tied` with R unequal to E.
+    """
+    output = nn.Linear(features, embedding.num_embeddings)
+    if tied:
+        if features != embedding.embedding_dim:
+            raise ValueError(
+                f"tie_embeddings needs features of the embedding's size {embedding.embedding_dim}, not "
+                f"{features}: set model.decoder.readout_size={embedding.embedding_dim}"
+            )
+        output.weight = embedding.weight
+    return output

@@ -1,12 +1,13 @@
-"""Layers of encoders and decoders: recurrent cells, a stack of cells, initial states, deep output, dropout."""
+"""Layers of recurrent decoders: the GRU cell, a stack of cells, the first state, and the deep output."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from seq2seq.attention.memory import State
+from seq2seq.attention.attention import State
 
 
 class GRUCell(nn.Module):
@@ -47,33 +48,6 @@ class GRUCell(nn.Module):
         return state
 
 
-class LSTMCell(GRUCell):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), in the form of `torch.nn.LSTMCell`:
-
-        i = sigmoid(x_i + h_i),  f = sigmoid(x_f + h_f),  o = sigmoid(x_o + h_o),  g = tanh(x_g + h_g)
-        c' = f * c + i * g,  h' = o * tanh(c')
-
-    with x = W_x input + b_x and h_i, h_f, h_g, h_o the parts of W_h h + b_h. The state is [h; c] (N, 2 H).
-    """
-
-    num_gates, state_factor = 4, 2
-
-    def forward(self, gates: Tensor, state: Tensor) -> Tensor:
-        """Return the new state (N, 2 H) from x (N, 4 H) and the previous state."""
-        hidden, cell = state.chunk(2, dim=-1)
-        gates = gates.to(state.dtype) + self.state_gates(hidden).to(state.dtype)
-        input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=-1)
-        cell = torch.sigmoid(forget_gate) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
-        return torch.cat([torch.sigmoid(output_gate) * torch.tanh(cell), cell], dim=-1)
-
-    def output(self, state: Tensor) -> Tensor:
-        """Return the output h (N, H) of a state [h; c]."""
-        return state.chunk(2, dim=-1)[0]
-
-
-CELLS = {"gru": GRUCell, "lstm": LSTMCell}
-
-
 def dropouts(rates: Sequence[float | None], default: float) -> list[nn.Dropout]:
     """Return the dropout of each rate; None is replaced by `default`."""
     return [nn.Dropout(default if rate is None else rate) for rate in rates]
@@ -83,27 +57,21 @@ class RecurrentStack(nn.Module):
     """A stack of recurrent cells, computed one step at a time.
 
     Args:
-        cell: ``gru`` or ``lstm``.
+        cell: `GRUCell` or a subclass.
         input_size: Size of the input of the lowest cell.
         hidden_size: Size H of every cell.
         num_layers: Number of cells L.
         dropout: Dropout between the cells.
-
-    Raises:
-        ValueError: `cell` is unknown.
     """
 
     def __init__(
-        self, cell: str, input_size: int, hidden_size: int, num_layers: int, dropout: nn.Dropout
+        self, cell: type[GRUCell], input_size: int, hidden_size: int, num_layers: int, dropout: nn.Dropout
     ) -> None:
         super().__init__()
-        if cell not in CELLS:
-            raise ValueError(f"cell={cell}: choose one of {', '.join(CELLS)}")
         sizes = [input_size] + [hidden_size] * (num_layers - 1)
-        self.cells: Any = nn.ModuleList(CELLS[cell](size, hidden_size) for size in sizes)
+        self.cells: Any = nn.ModuleList(cell(size, hidden_size) for size in sizes)
         self.dropout, self.hidden_size = dropout, hidden_size
-        self.state_size = CELLS[cell].state_factor * hidden_size
-        self.gates_size = CELLS[cell].num_gates * hidden_size
+        self.state_size, self.gates_size = cell.state_factor * hidden_size, cell.num_gates * hidden_size
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -192,33 +160,22 @@ class DeepOutput(nn.Module):
         return torch.tanh(self.state(state) + self.context(context) + self.embedded(embedded))
 
 
-def reversed_positions(lengths: Tensor, size: int) -> Tensor:
-    """Return the position that each position has in the reversed sentence (B, `size`); padding is not moved.
+def pack_steps(tokens: Tensor, lengths: Tensor | None) -> tuple[PackedSequence, list[int], Tensor]:
+    """Put the real tokens of (B, T) in the order of the steps, those of the longest sentences first in each step.
 
-    Reversing twice restores the order, so these are also the positions to restore it with.
+    A step has fewer rows than the one before it where sentences have ended, so that padding is never computed.
+
+    Returns:
+        The tokens, the number of rows of each step, and the order of the sentences (B,). Without lengths (B,), all tokens
+        are real.
     """
-    positions = torch.arange(size, device=lengths.device)
-    reverse = lengths.unsqueeze(1) - 1 - positions
-    return torch.where(reverse < 0, positions, reverse)
+    lengths = torch.full(tokens.shape[:1], tokens.shape[1]) if lengths is None else lengths.cpu()
+    packed = pack_padded_sequence(tokens, lengths, batch_first=True, enforce_sorted=False)
+    assert packed.sorted_indices is not None
+    return packed, packed.batch_sizes.tolist(), packed.sorted_indices
 
 
-def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:
-    """Return the layer from features to logits (R -> V).
-
-    Args:
-        features: Size R of the features.
-        embedding: Embedding of the target tokens (V, E).
-        tied: Whether the layer shares the weight of the embedding.
-
-    Raises:
-        ValueError: `tied` with R unequal to E.
-    """
-    output = nn.Linear(features, embedding.num_embeddings)
-    if tied:
-        if features != embedding.embedding_dim:
-            raise ValueError(
-                f"tie_embeddings needs features of the embedding's size {embedding.embedding_dim}, not "
-                f"{features}: set model.decoder.readout_size={embedding.embedding_dim}"
-            )
-        output.weight = embedding.weight
-    return output
+def padded(steps: Sequence[Tensor], packed: PackedSequence, length: int) -> Tensor:
+    """Return what the steps of `packed` have computed, as a tensor (B, `length`, …) that is zero on padding."""
+    whole = packed._replace(data=torch.cat(list(steps)))
+    return pad_packed_sequence(whole, batch_first=True, total_length=length)[0]

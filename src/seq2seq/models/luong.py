@@ -16,7 +16,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from seq2seq.attention.memory import Memory, State
+from seq2seq.attention.attention import Memory, State
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 
 

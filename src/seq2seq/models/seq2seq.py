@@ -15,10 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seq2seq.attention.memory import Memory
+from seq2seq.attention.attention import Memory
+from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.models.decoder import Decoder
-from seq2seq.models.layers import dropouts, reversed_positions
+from seq2seq.models.layers import dropouts
+from seq2seq.models.plain import reversed_positions
 
 
 class Seq2Seq(nn.Module):
@@ -75,7 +77,7 @@ class Seq2Seq(nn.Module):
         states, summary = self.encoder(self.source_embedding(ids), lengths)
         if self.reverse_source:  # the same positions restore the order
             states = states.gather(1, positions.unsqueeze(2).expand_as(states))
-        return self.decoder.init_memory(states, source.is_token, summary)
+        return self.decoder.init_memory(states, length_mask(lengths, ids.shape[1]), summary)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions.
@@ -162,11 +164,12 @@ class GRUEncoder(Encoder):
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Encode a batch of sentences, see `Encoder.forward`."""
-        outputs, final_states = embedded, []
+        outputs, final_states, lengths = embedded, [], lengths.cpu()
         input_dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
         for layer, input_dropout in zip(self.layers, input_dropouts, strict=True):
-            inputs = input_dropout(outputs)
-            packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            packed = pack_padded_sequence(
+                input_dropout(outputs), lengths, batch_first=True, enforce_sorted=False
+            )
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
             for state in final if isinstance(final, tuple) else (final,):  # h, or h and c (directions, B, H)
