@@ -14,8 +14,8 @@ from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.decoding import translation as translations_module
 from seq2seq.decoding import translator as translator_module
 from seq2seq.decoding.forced import force_pairs, force_translate
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
-from seq2seq.decoding.stepper import Stepper
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
@@ -433,9 +433,7 @@ def test_an_output_layer_whose_weight_a_hook_makes_is_called_in_the_search():
     model.decoder.output = torch.nn.utils.spectral_norm(model.decoder.output).eval()
     model.decoder.output.weight_orig += 0.1  # its weight is what it was until the layer is called
     source = SourceBatch(torch.tensor([[4, 5, 0]]), torch.tensor([3]))
-    stepper = Stepper(model, source)
-    stepper.step(torch.tensor([[2]]))
-    ((_, found),) = stepper.log_probabilities(torch.tensor([0]))
-    found = found.clone()
+    (hypothesis,) = greedy_search(model, source, limits=LengthLimits(max_ratio=0, max_extra=1))
     features, _ = model.decoder(torch.tensor([[2]]), model.encode(source))
-    torch.testing.assert_close(found, model.decoder.output(features[0]).log_softmax(-1))
+    log_probs = model.decoder.output(features[0]).log_softmax(-1)
+    assert hypothesis.score == pytest.approx(float(log_probs[0, hypothesis.ids[0]]))

@@ -19,9 +19,8 @@ from torch import Tensor
 
 from seq2seq.common.options import MAX_BEAM, PENALTIES, require_counts, require_numbers
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.greedy import decode_stepwise, greedy_search
-from seq2seq.decoding.stepper import ACTIVE_SHARE, Hypothesis, Models, Stepper, forbid_specials, top_k
+from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
+from seq2seq.decoding.greedy import GROUP_SIZE, Hypothesis, Models, Stepper, decode_stepwise, greedy_search
 from seq2seq.errors import InputError
 from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
 
@@ -264,9 +263,32 @@ def beam_search(
         raise InputError(f"{num_best} best of a beam of {size}: give 1 to {size}")
     prefixes = prefixes or [[]] * len(source.lengths)
     search = _Search(models, source, size, num_best, penalty, limits, prefixes, prune)
-    while len(search.sentences):
+    while search.is_open:
         search.advance()
     return search.best()
+
+
+def top_k(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Compute `torch.topk` over the last axis, several times as fast if this axis is long.
+
+    The n largest values are in the n groups with the largest maxima, or in the remainder after the last full group.
+
+    Returns:
+        Values and indices (…, count), in descending order.
+    """
+    num_groups = numbers.shape[-1] // GROUP_SIZE
+    if num_groups <= count:
+        return numbers.topk(count)
+    grouped = numbers[..., : num_groups * GROUP_SIZE].unflatten(-1, (num_groups, GROUP_SIZE))
+    groups = grouped.amax(dim=-1).topk(count).indices
+    in_groups = grouped.gather(-2, groups.unsqueeze(-1).expand(*groups.shape, GROUP_SIZE)).flatten(-2)
+    rest = numbers[..., num_groups * GROUP_SIZE :]
+    values, positions = torch.cat([in_groups, rest], dim=-1).topk(count)
+    groups = torch.nn.functional.pad(
+        groups, (0, 1), value=num_groups
+    )  # the remainder is the group after the last
+    starts = groups.gather(-1, positions // GROUP_SIZE) * GROUP_SIZE
+    return values, starts + positions % GROUP_SIZE
 
 
 class _Finished:
@@ -312,36 +334,35 @@ class _Search:
     ) -> None:
         self._size, self._num_best, self._penalty = size, num_best, penalty
         self._prune = math.inf if prune is None else prune
-        self._stepper, self._trace = Stepper(models, source, size), Trace(source.lengths)
+        self._stepper, self._trace = Stepper(models, source, limits), Trace(source.lengths)
         self._prefixes = _Prefixes(prefixes, source.ids.device)
-        self._min_lengths = limits.minimum(source.lengths)
-        self._max_lengths = torch.maximum(limits.maximum(source.lengths), self._prefixes.lengths + 1)
-        self._step = 0
-        self.sentences = torch.arange(len(source.lengths), device=source.ids.device)
-        self._tokens = torch.full_like(self.sentences, BEGIN_ID).unsqueeze(1)
+        self._stepper.max_lengths = torch.maximum(self._stepper.max_lengths, self._prefixes.lengths + 1)
+        self._tokens = torch.full_like(self._stepper.sentences, BEGIN_ID).unsqueeze(1)
         self._origins = torch.zeros_like(self._tokens)
         self._scores = torch.zeros_like(self._tokens, dtype=self._stepper.dtype)
-        self._finished = _Finished(len(self.sentences), size, self._scores)
+        self._finished = _Finished(len(self._tokens), size, self._scores)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a sentence is still in the search."""
+        return len(self._tokens) > 0
 
     def advance(self) -> None:
         """Compute one step of all sentences."""
-        self._step += 1
-        active = (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
-        weights, chosen = self._stepper.step(self._tokens), []
-        for rows, log_probabilities in self._stepper.log_probabilities(active):
-            sentences = self.sentences[rows // self._scores.shape[1]]
-            forbid_specials(log_probabilities, too_short=self._step < self._min_lengths[sentences])
-            self._prefixes.force(log_probabilities, sentences, self._step)
-            chosen.append(top_k(log_probabilities, min(self._size, log_probabilities.shape[-1])))
-        best, ids = (torch.cat(parts) for parts in zip(*chosen, strict=True))
+        stepper, active = self._stepper, (self._scores.flatten() > -torch.inf).nonzero().squeeze(1)
+
+        def most_probable(log_probs: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
+            self._prefixes.force(log_probs, sentences, stepper.length)
+            return top_k(log_probs, min(self._size, log_probs.shape[-1]))
+
+        (best, ids), weights = stepper.step(self._tokens, most_probable, active)
         scores, parents, tokens = self._continuations(best, ids, active)
-        self._trace.steps.append(Step(self.sentences, self._origins, weights, parents, tokens))
-        max_lengths = self._max_lengths[self.sentences].unsqueeze(1)
-        ended = ((tokens == END_ID) | (max_lengths == self._step)) & (scores > -torch.inf)
-        ranks = self._penalty.apply(scores, torch.full_like(tokens, self._step))
-        self._finished.add(self.sentences, ended, scores, ranks, self._step)
-        attainable = self._penalty.apply(scores, max_lengths)
-        to_beat = self._finished.best(self._num_best)[0][self.sentences, -1:]
+        self._trace.steps.append(Step(stepper.sentences, self._origins, weights, parents, tokens))
+        ended = stepper.is_end(tokens) & (scores > -torch.inf)
+        ranks = self._penalty.apply(scores, torch.full_like(tokens, stepper.length))
+        self._finished.add(stepper.sentences, ended, scores, ranks, stepper.length)
+        attainable = self._penalty.apply(scores, stepper.max_lengths[stepper.sentences].unsqueeze(1))
+        to_beat = self._finished.best(self._num_best)[0][stepper.sentences, -1:]
         removed = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
         self._select(scores.masked_fill(removed, -torch.inf), parents, tokens)
 
@@ -356,26 +377,22 @@ class _Search:
         best += self._scores.flatten()[active].unsqueeze(1)
         shape = (self._scores.numel(), best.shape[1])
         candidates = best.new_full(shape, -torch.inf).index_copy(0, active, best)
-        tokens = ids.new_zeros(shape).index_copy(0, active, ids).view(len(self.sentences), -1)
+        tokens = ids.new_zeros(shape).index_copy(0, active, ids).view(len(self._tokens), -1)
         candidates = candidates.view_as(tokens)
         scores, places = candidates.topk(min(self._size, candidates.shape[1]), dim=1)
-        num_free = self._size - self._finished.counts[self.sentences]
+        num_free = self._size - self._finished.counts[self._stepper.sentences]
         taken = torch.arange(scores.shape[1], device=scores.device) >= num_free.unsqueeze(1)
         return (scores.masked_fill(taken, -torch.inf), places // best.shape[1], tokens.gather(1, places))
 
     def _select(self, scores: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Remove hypotheses with score -inf, as far as the shape (N, W) allows, and sentences without others."""
         num_active = (scores > -torch.inf).sum(dim=1)
-        has_active = num_active > 0
-        is_full = bool(has_active.sum() > ACTIVE_SHARE * len(has_active))
-        kept = None if is_full else has_active.nonzero().squeeze(1)
-        self._scores, self._origins = scores.topk(max(int(num_active.max()), 1), dim=1)
-        self._tokens = tokens.gather(1, self._origins)
-        self._stepper.select(kept, parents.gather(1, self._origins))
-        if kept is not None:
-            self.sentences = self.sentences[kept]
-            self._scores, self._origins = self._scores[kept], self._origins[kept]
-            self._tokens = self._tokens[kept]
+        kept = num_active.nonzero().squeeze(1)
+        scores, origins = scores.topk(max(int(num_active.max()), 1), dim=1)
+        self._stepper.select(kept, parents.gather(1, origins))
+        self._scores, self._origins, self._tokens = (
+            each[kept] for each in (scores, origins, tokens.gather(1, origins))
+        )
 
     def best(self) -> list[list[Hypothesis]]:
         """Return the best finished hypotheses of each sentence."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.words import clean
-from seq2seq.decoding.stepper import Hypothesis
+from seq2seq.decoding.greedy import Hypothesis
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics

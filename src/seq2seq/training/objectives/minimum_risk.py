@@ -22,8 +22,8 @@ from torch.utils.checkpoint import checkpoint
 from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
+from seq2seq.decoding.greedy import forbid_specials
 from seq2seq.decoding.search import Sampling, sample_tokens
-from seq2seq.decoding.stepper import forbid_specials
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
