@@ -1,17 +1,25 @@
 """Compare a training step with the textbook's own classes on the CPU: ``python -m benchmarks.textbook``
 
-Needs Dive into Deep Learning's package: ``pip install --no-deps d2l``. Its encoder and its additive attention, in the
-decoder that its page on Bahdanau attention describes, and this program's classes of `recipe=textbook` compute the same
-batches of random tokens with the lengths of Multi30k (13 ± 4), sorted by length: forward, masked loss, backward,
-clipping, Adam. One thread, process time, in turns in one process, medians.
+Needs Dive into Deep Learning's package: ``pip install --no-deps --target FOLDER d2l==1.0.3``, and FOLDER in PYTHONPATH. Its
+encoder and its additive attention, in the decoder that its page on Bahdanau attention describes, and this program's
+classes of `recipe=textbook` compute the same batches: forward, masked loss, backward, clipping, Adam. One thread,
+process time, in turns in one process, medians.
+
+Batches are bucketed (of pairs of similar length) or shuffled. With ``--real-data=FOLDER`` they are those of Multi30k's
+German and English captions, ``train.de.gz`` and ``train.en.gz``; else of random tokens with lengths of 13 ± 4.
 """
 
 import argparse
+import gzip
+import itertools
+import re
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -35,28 +43,41 @@ DRAWING = (
 )  # of the book's pages alone
 
 
-def batches(number: int) -> list[Batch]:
-    """Return batches of pairs of similar length."""
+def random_pairs(number: int) -> list[list[list[int]]]:
+    """Return source and target sentences of random tokens, with lengths of 13 ± 4."""
     random = np.random.default_rng(1)
-    sources = np.clip(random.normal(13, 4, BATCH * 50).round(), 4, 40).astype(int)
-    targets = np.clip((sources + random.normal(0, 2, BATCH * 50)).round(), 4, 42).astype(int)
-    order = np.lexsort((sources, targets))
-    found = []
-    for place in random.permutation(50)[:number]:
-        rows = order[place * BATCH :][:BATCH]
-        sides = [
-            Sentences.from_lists(
-                [random.integers(4, VOCABULARY, length).tolist() for length in lengths[rows]]
-            )
-            for lengths in (sources, targets)
-        ]
-        found.append(Batch.from_split(EncodedSplit([], *sides), range(BATCH)))
-    return found
+    sources = np.clip(random.normal(13, 4, number).round(), 4, 40).astype(int)
+    targets = np.clip((sources + random.normal(0, 2, number)).round(), 4, 42).astype(int)
+    return [[random.integers(4, VOCABULARY, n).tolist() for n in lengths] for lengths in (sources, targets)]
+
+
+def real_pairs(folder: Path) -> list[list[list[int]]]:
+    """Return source and target sentences of Multi30k as ids of their `VOCABULARY` most frequent words."""
+    sides = []
+    for language in ("de", "en"):
+        with gzip.open(folder / f"train.{language}.gz", "rt", encoding="utf-8") as file:
+            sentences = [re.findall(r"\w+|[^\w\s]", line.lower()) for line in file]
+        counts = Counter(word for words in sentences for word in words)
+        ids = {word: place for place, (word, _) in enumerate(counts.most_common(VOCABULARY - 4), start=4)}
+        sides.append([[ids.get(word, 0) for word in words] for words in sentences])
+    return sides
+
+
+def batches(sides: list[list[list[int]]], number: int, *, bucketed: bool) -> list[Batch]:
+    """Return batches of random pairs, or of random pairs of similar length."""
+    split = EncodedSplit([], *map(Sentences.from_lists, sides))
+    random = np.random.default_rng(1)
+    order = random.permutation(len(split))
+    if bucketed:
+        order = order[np.lexsort((split.source.lengths[order], split.target.lengths[order]))]
+    starts = random.permutation(len(split) // BATCH)[:number] * BATCH
+    return [Batch.from_split(split, order[start : start + BATCH].tolist()) for start in starts]
 
 
 def ours(layers: int) -> tuple[nn.Module, Callable[[Batch], Tensor]]:
     """Return this program's model and its loss of a batch."""
     options = {"hidden_size": SIZE, "num_layers": layers, "dropout": DROPOUT}
+    options |= {"embedding_dropout": 0.0, "output_dropout": 0.0}
     attention = partial(Attention, score=partial(AdditiveScore, hidden_size=SIZE), dropout=DROPOUT)
     model = build_model(
         encoder=partial(GRUEncoder, bidirectional=False, **options),
@@ -108,7 +129,7 @@ def textbook(layers: int) -> tuple[nn.Module, Callable[[Batch], Tensor]]:
         return (losses * mask).sum() / mask.sum()
 
     model = nn.ModuleList([encoder, decoder])
-    loss(batches(1)[0])  # gives the lazy layers their sizes
+    loss(batches(random_pairs(BATCH), 1, bucketed=False)[0])  # gives the lazy layers their sizes
     return model, loss
 
 
@@ -119,18 +140,21 @@ def main() -> None:
     )
     parser.add_argument("--turns", type=int, default=5, help="turns of each model (default: 5)")
     parser.add_argument("--batches", type=int, default=4, help="batches of a turn (default: 4)")
+    parser.add_argument("--real-data", type=Path, help="folder of Multi30k's files (default: random tokens)")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    work = batches(options.batches)
-    print("| layers | numbers | textbook's time by this program's (quartiles) |\n|---|---|---|")
+    pairs = real_pairs(options.real_data) if options.real_data else random_pairs(BATCH * 50)
+    print("| layers | batches | numbers | textbook's time by this program's (quartiles) |\n|---|---|---|---|")
     for layers in (1, 2):
         torch.manual_seed(1)
         models = [make(layers) for make in (ours, textbook)]
         trained = [(*each, torch.optim.Adam(each[0].parameters(), fused=True)) for each in models]
-        for numbers in (torch.float32, torch.bfloat16):
+        for name, numbers in itertools.product(("bucketed", "shuffled"), (torch.float32, torch.bfloat16)):
+            work = batches(pairs, options.batches, bucketed=name == "bucketed")
             turns = [[turn(*each, work, numbers) for each in trained] for _ in range(options.turns + 1)][1:]
             low, middle, high = statistics.quantiles([book / this for this, book in turns], n=4)
-            print(f"| {layers} | {str(numbers)[6:]} | {middle:.2f} ({low:.2f} to {high:.2f}) |", flush=True)
+            cells = layers, name, str(numbers)[6:], f"{middle:.2f} ({low:.2f} to {high:.2f})"
+            print("|", " | ".join(map(str, cells)), "|", flush=True)
 
 
 def turn(

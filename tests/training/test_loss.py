@@ -5,8 +5,9 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from seq2seq.training import chunked_cross_entropy
+from seq2seq.training import losses
 from seq2seq.training.losses import metrics_of, token_cross_entropy
+from seq2seq.training.objectives import rdrop_cross_entropy
 
 
 @pytest.fixture(params=[True, False], ids=["with-bias", "without"])
@@ -24,7 +25,7 @@ def sums_of(example, label_smoothing=0.0):
 
 @pytest.fixture(params=[1, 3, 256], ids=lambda rows: f"{rows}-rows-at-a-time")
 def chunk_rows(request, monkeypatch):
-    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_ROWS", request.param)
+    monkeypatch.setitem(losses.CHUNK_ROWS, "cpu", request.param)
 
 
 @pytest.mark.usefixtures("chunk_rows")
@@ -106,7 +107,7 @@ def test_one_token_of_the_vocabulary_is_right_also_where_bfloat16_makes_ties():
 
 
 def test_no_tensor_holds_all_logits(monkeypatch):
-    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_ROWS", 2)
+    monkeypatch.setitem(losses.CHUNK_ROWS, "cpu", 2)
     features, output = torch.randn(1, 40, 4, requires_grad=True), nn.Linear(4, 1000)
     is_token = torch.ones(1, 40, dtype=torch.bool)
     with torch.profiler.profile(profile_memory=True) as profile:
@@ -167,8 +168,8 @@ def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
     features = torch.randn(2, 5, 4, dtype=torch.float64, requires_grad=True)
     output, targets = nn.Linear(4, 9).double(), torch.randint(0, 9, (1, 5)).repeat(2, 1)
     is_token = torch.ones(2, 5, dtype=torch.bool)
-    found = token_cross_entropy(
-        features, output, targets, is_token, label_smoothing=smoothing, rdrop_alpha=5.0
+    found = rdrop_cross_entropy(
+        features, output, targets, is_token, label_smoothing=smoothing, alpha=5.0
     ).objective
     logits = output(features).flatten(0, 1)
     p, q = (each.log_softmax(-1) for each in logits.chunk(2))

@@ -22,8 +22,8 @@ from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
 from seq2seq.training.callbacks import ResumeState
+from seq2seq.training.losses import StepMean
 from seq2seq.training.objectives import minimum_risk
-from seq2seq.training.training_sums import UNIT, TrainingSums
 from tests.small import model_of
 from tests.training.test_minimum_risk import bleu, log_probability
 from tests.training.test_module import TRAINER
@@ -370,16 +370,13 @@ def test_a_run_that_stops_between_the_batches_of_a_step_continues_with_the_same_
 
 
 def test_two_processes_divide_by_the_tokens_of_both():
-    """A stand-in for a process: the other one has the same batch, and DDP has made the mean of both gradients."""
+    """A stand-in for a process: the other one has the same batch, and DDP makes the mean of both gradients."""
     strategy = SimpleNamespace(reduce=lambda sums, reduce_op: sums * {"sum": 2, "mean": 1}[reduce_op])
     trainer = SimpleNamespace(world_size=2, accumulate_grad_batches=1, strategy=strategy)
     weight = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
     objective, num_tokens = 12 * weight.sum(), torch.tensor(4)
-    sums = TrainingSums(max_nonfinite_steps=0)
     of_batch = LossSums(objective, objective, torch.tensor(0), num_tokens)
-    sums.add(of_batch, torch.tensor([0]), is_first=True)
-    (objective / UNIT).backward()
-    sums.average_gradient(torch.optim.SGD([weight]), trainer)
+    StepMean().add(0, of_batch, SimpleNamespace(trainer=trainer)).backward()
     assert weight.grad.tolist() == [12 / 4]
 
 

@@ -1,15 +1,20 @@
-"""The loss: token cross-entropy, with label smoothing and R-Drop.
-
-It is kept as sums and counts over real tokens, so that means over batches of different sizes are exact.
-"""
+"""The loss: token cross-entropy, in sums and counts over real tokens, and the mean over the tokens of an optimizer step."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import lightning.pytorch as pl
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import is_parametrized
 
-from seq2seq.training.chunked_cross_entropy import ChunkedCrossEntropy
+from seq2seq.attention.masking import at_least_float32
+from seq2seq.decoding.greedy import argmax
+from seq2seq.errors import InputError
+
+CHUNK_ROWS = {"cpu": 512}
+"""Number of tokens whose logits exist at once, by the kind of device: on a CPU, those that its caches hold."""
+MOST_ROWS = 8192
+"""The same of other devices: those that their memory holds beside a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +26,8 @@ class LossSums:
 
     Attributes:
         nll: Negative log-likelihood in nats, without label smoothing.
-        objective: What is minimized, with a gradient: cross-entropy with label smoothing, plus the divergence of
-            R-Drop; or the objective of `TranslationModule`.
+        objective: What is minimized, with a gradient: cross-entropy with label smoothing; or the objective of
+            `TranslationModule`.
         num_correct: Number of tokens to which the model gives the highest probability.
         num_tokens: Number of real tokens, above 0.
     """
@@ -46,52 +51,109 @@ def metrics_of(sums: Tensor) -> dict[str, Tensor]:
     return {"loss": loss, "perplexity": loss.exp(), "token_accuracy": num_correct / num_tokens}
 
 
-def token_cross_entropy(
-    features: Tensor,
-    output: nn.Linear,
-    targets: Tensor,
-    is_token: Tensor,
-    *,
-    label_smoothing: float = 0.0,
-    rdrop_alpha: float = 0.0,
-) -> LossSums:
-    """Return the sum of the cross-entropies of the target tokens under softmax(W f + b).
+class StepMean:
+    """The mean over all target tokens of an optimizer step, whatever its batches and processes.
 
-    With label smoothing eps (Szegedy et al. 2016), the target probability is eps / V for each token of the vocabulary,
-    plus 1 - eps for the correct one. R-Drop with alpha (Liang et al. 2021) needs a batch whose second half is a copy of
-    the first. For each token and its copy, with distributions p and q, it adds alpha / 2 (KL(p, q) + KL(q, p)).
+    Let o_b be the objective of batch b, a sum over its n_b target tokens in all processes. After batch b of the step,
+    the gradient of the parameters is that of (o_1 + ... + o_b) / (n_1 + ... + n_b).
+
+    Attributes:
+        sums: `LossSums.stacked` of the batches of the step so far, in all processes.
+        of_batches: The same of each batch, in this process.
+    """
+
+    def __init__(self) -> None:
+        self.sums, self.of_batches = torch.zeros(4), list[Tensor]()
+        self._batch = -1
+
+    def add(self, batch: int, sums: LossSums, module: pl.LightningModule) -> Tensor:
+        """Return what is differentiated for a batch, from its index in the epoch and its sums.
+
+        Raises:
+            InputError: The optimizer asks for the gradient again, as LBFGS does; those of earlier batches are spent.
+        """
+        trainer, of_batch = module.trainer, sums.stacked()
+        total, before = trainer.strategy.reduce(of_batch.clone(), reduce_op="sum"), list[Tensor]()
+        if batch % trainer.accumulate_grad_batches:  # not the first of the step
+            if batch == self._batch:
+                raise InputError(
+                    "optimizer: it computes the gradient of a step several times: give trainer.accumulate_grad_batches=1"
+                )
+            total, before = self.sums.to(total) + total, self.of_batches
+            for parameter in module.parameters():
+                if parameter.grad is not None:  # of the batches before, a mean over fewer tokens
+                    parameter.grad.mul_(self.sums[3] / total[3])
+        self.sums, self.of_batches, self._batch = total, [*before, of_batch], batch
+        # Lightning divides by accumulate_grad_batches, DDP by the number of processes
+        return sums.objective * (trainer.accumulate_grad_batches * trainer.world_size) / total[3]
+
+
+def token_cross_entropy(
+    features: Tensor, output: nn.Module, targets: Tensor, is_token: Tensor, *, label_smoothing: float = 0.0
+) -> LossSums:
+    """Return the sum of the cross-entropies of the target tokens under p = softmax(logits), logits = output(features).
+
+        -log p_y,  with label smoothing eps:  -(1 - eps) log p_y - eps / V (log p_1 + ... + log p_V)
+
+    of each target token y (Szegedy et al. 2016).
 
     Args:
-        features: Features f of every target position (B, T, R).
-        output: Layer with W (V, R) and b (V), or without b; one with a ``forward`` of its own is called as it is.
+        features: Features of every target position (B, T, R).
+        output: Layer from features to logits (R -> V).
         targets: Token ids (B, T).
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
-        rdrop_alpha: alpha; 0: no R-Drop.
     """
-    features, targets = features[is_token], targets[is_token]
-    if rdrop_alpha or not _is_linear(output):
-        logits = output(features)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        log_probs = logits.log_softmax(dim=-1)
-        token_nll = -log_probs.gather(1, targets.unsqueeze(1)).squeeze(1)
-        nll, num_correct = token_nll.detach().sum(), (log_probs.argmax(dim=1) == targets).sum()
-        token_loss = (1 - label_smoothing) * token_nll - label_smoothing * log_probs.mean(dim=1)
-        objective = token_loss.sum()
-        if rdrop_alpha:
-            log_p, log_q = log_probs.chunk(2)
-            kl = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()  # KL(p, q) + KL(q, p)
-            objective = objective + rdrop_alpha / 2 * kl
-    else:
-        bias = output.weight.new_zeros(len(output.weight)) if output.bias is None else output.bias
-        nll, objective, num_correct = ChunkedCrossEntropy.apply(
-            features, output.weight, bias, targets, label_smoothing
-        )
+    weights = [each for each in output.parameters() if each.requires_grad]
+    nll, objective, num_correct = CrossEntropy.apply(
+        features[is_token], targets[is_token], output, label_smoothing, torch.is_grad_enabled(), *weights
+    )
     return LossSums(nll, objective, num_correct, is_token.sum())
 
 
-def _is_linear(output: nn.Module) -> bool:
-    """Return whether a layer computes W f + b with the weight that it shows: no hook makes the weight when it is called."""
-    if type(output).forward is not nn.Linear.forward:
-        return False
-    return isinstance(output.weight, nn.Parameter) or is_parametrized(output, "weight")
+class CrossEntropy(torch.autograd.Function):
+    """The sums above, with logits for some tokens at a time; differentiable once.
+
+    The gradient of these tokens, p - (1 - eps) [1 at y] - eps / V for their logits, is computed together with their
+    loss, so that the logits of all tokens, which take most of the memory of a step, never exist.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, targets: Tensor, output: nn.Module, eps: float, differentiates: bool,
+        *weights: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        """Return the sums of -log p_y, of the smoothed loss and of correct tokens over features (n, R) and targets (n,)."""
+        ctx.gradients = [torch.empty_like(features), *map(torch.zeros_like, weights)]
+        rows, sums = CHUNK_ROWS.get(features.device.type, MOST_ROWS), []
+        for start in range(0, len(features), rows):
+            chunk = features[start : start + rows].detach().requires_grad_()
+            target = targets[start : start + rows].unsqueeze(1)
+            with torch.set_grad_enabled(differentiates):
+                logits = output(chunk)  # (n, V)
+            exact = at_least_float32(logits.detach())
+            chosen, p = argmax(exact).unsqueeze(1), exact.softmax(dim=1)
+            log_total = exact.gather(1, chosen) - p.gather(1, chosen).log()  # log of the sum of exp(logits)
+            nll = (log_total - exact.gather(1, target)).sum()  # -log p_y
+            smoothed = (
+                (1 - eps) * nll + eps * (log_total - exact.mean(dim=1, keepdim=True)).sum() if eps else nll
+            )
+            sums.append((nll, smoothed, (chosen == target).sum()))
+            if differentiates:
+                p.scatter_add_(1, target, p.new_full((1, 1), eps - 1).expand_as(target))
+                gradient = (p.sub_(eps / p.shape[1]) if eps else p).to(logits.dtype)
+                found = torch.autograd.grad(logits, [chunk, *weights], gradient, allow_unused=True)
+                ctx.gradients[0][start : start + rows] = found[0]
+                for total, of_chunk in zip(ctx.gradients[1:], found[1:], strict=True):
+                    if of_chunk is not None:
+                        total.add_(of_chunk)
+        nll, smoothed, num_correct = (torch.stack(each).sum() for each in zip(*sums, strict=True))
+        ctx.mark_non_differentiable(nll, num_correct)
+        return nll, smoothed, num_correct
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, _: Any, gradient: Tensor, __: Any) -> tuple[Tensor | None, ...]:
+        """Scale the gradients that `forward` computed."""
+        of_features, *of_weights = (each * gradient.to(each.dtype) for each in ctx.gradients)
+        return of_features, None, None, None, None, *of_weights

@@ -1,17 +1,17 @@
-"""The Lightning module: the training step, its gradient, the optimizer, and the scores of validations."""
+"""The Lightning module: the training step, the optimizer, and the scores of validations."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback, WeightAveraging
+import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_
+from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from torch.optim import Adam, Optimizer
 
-from seq2seq.common.arguments import tell_unknown, without_unknown
+from seq2seq.attention.masking import length_mask
+from seq2seq.common.arguments import without_unknown
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.decoding.greedy import greedy_search
@@ -19,15 +19,14 @@ from seq2seq.errors import InputError
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.training.checkpoint import callbacks_of
-from seq2seq.training.losses import LossSums, token_cross_entropy
+from seq2seq.training.losses import LossSums, StepMean, token_cross_entropy
 from seq2seq.training.metrics import SplitScores
-from seq2seq.training.objectives import with_options
+from seq2seq.training.objectives import rdrop_cross_entropy, with_options
 from seq2seq.training.schedules import Schedule
-from seq2seq.training.training_sums import UNIT, TrainingSums, gradient_norm, parameters_of
+from seq2seq.training.training_sums import ResumableModule, TrainingSums
 
 
-class TranslationModule(pl.LightningModule):
+class TranslationModule(ResumableModule):
     """A Lightning module that trains a `Seq2Seq` on batches of `seq2seq.data.Batch`.
 
     The gradient of an optimizer step is that of the mean over all target tokens of the step, whatever the batches,
@@ -100,11 +99,14 @@ class TranslationModule(pl.LightningModule):
             model = build_model(**arguments, trust_custom_code=trust_custom_code)
         self.model, self.optimizer_factory = model, optimizer or Adam
         self.metrics, self.scores = metrics or {}, SplitScores()
-        self.label_smoothing, self.rdrop_alpha = label_smoothing, rdrop_alpha
+        self.loss = partial(token_cross_entropy, label_smoothing=label_smoothing)
+        if rdrop_alpha:
+            self.loss = partial(rdrop_cross_entropy, label_smoothing=label_smoothing, alpha=rdrop_alpha)
         objective = objective or type(self).teacher_forcing
         self.objective = with_options(objective, word_dropout, rdrop_alpha, guided_alignment_weight)
         self.limits, self._fits_limits = limits or DEFAULT_LIMITS, limits is None
-        self._sums, self._schedule = TrainingSums(max_nonfinite_steps), Schedule(scheduler)
+        self.step_mean, self.schedule = StepMean(), Schedule(scheduler)
+        self.training_sums = TrainingSums(self.step_mean, max_nonfinite_steps)
         arguments = {
             "model": model.config, "label_smoothing": label_smoothing, "word_dropout": word_dropout,
             "rdrop_alpha": rdrop_alpha, "guided_alignment_weight": guided_alignment_weight,
@@ -123,24 +125,6 @@ class TranslationModule(pl.LightningModule):
             fitted = LengthLimits.fitted(data.train.source.lengths, data.train.target.lengths)
             self.limits = fitted if self._fits_limits else replace(self.limits, max_source=fitted.max_source)
 
-    def configure_callbacks(self) -> list[Callback]:
-        """Let the sums and the schedule save and restore themselves in checkpoints, once in a trainer."""
-        present = callbacks_of(self.trainer)
-        return [part for part in (self._sums, self._schedule) if part not in present]
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Name arguments that this class does not have, and go on from the weights that the optimizer has reached.
-
-        Lightning leaves such arguments out without a line. Where the checkpoint's training averages weights and this one
-        does not, or not in that way, an average of this training begins with them.
-        """
-        tell_unknown(type(self), checkpoint.get("hyper_parameters", {}), "the checkpoint")
-        with suppress(RuntimeError):  # without a trainer, the averaged weights are wanted
-            averages = [each for each in callbacks_of(self.trainer) if isinstance(each, WeightAveraging)]
-            is_known = any(each.state_key in checkpoint.get("callbacks", {}) for each in averages)
-            if "current_model_state" in checkpoint and self.trainer.training and not is_known:
-                checkpoint["state_dict"] = checkpoint.pop("current_model_state")
-
     # --- training ---
 
     def teacher_forcing(self, batch: Batch) -> tuple[LossSums, Tensor | None]:
@@ -150,31 +134,13 @@ class TranslationModule(pl.LightningModule):
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
         """Return the training loss of a batch, with label smoothing and R-Drop as configured."""
-        return token_cross_entropy(
-            features, self.model.decoder.output, batch.target_output, batch.target_is_token,
-            label_smoothing=self.label_smoothing, rdrop_alpha=self.rdrop_alpha,
-        )  # fmt: skip
+        is_token = length_mask(batch.target_lengths, batch.target_output.shape[1])
+        return self.loss(features, self.model.decoder.output, batch.target_output, is_token)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the objective, a sum over target tokens, divided by a constant; `optimizer_step` makes it a mean."""
+        """Return the objective of a batch, as its part of the mean over all target tokens of the optimizer step."""
         sums, _ = self.objective(self, batch)  # without objective and options, this is `teacher_forcing`
-        is_first = batch_idx % self.trainer.accumulate_grad_batches == 0  # of the optimizer step
-        self._sums.add(sums, batch.sentence_ids, is_first=is_first)
-        return sums.objective / UNIT  # a power of two, which keeps float16 in its range; undone below
-
-    # Lightning calls `optimizer_step`, which calls the closure (`training_step` and the backward pass of the last batch
-    # of the step), then `configure_gradient_clipping`; and then the optimizer changes the parameters
-    def optimizer_step(  # type: ignore[override]  # Lightning's loop gives these four
-        self, epoch: int, batch_idx: int, optimizer: Optimizer, optimizer_closure: Callable[[], Any]
-    ) -> None:
-        """Make a step with the gradient of the mean over all its target tokens."""
-
-        def closure() -> Any:
-            loss = optimizer_closure()
-            self._sums.average_gradient(optimizer, self.trainer)  # times UNIT / number of target tokens
-            return loss
-
-        super().optimizer_step(epoch, batch_idx, optimizer, closure)
+        return self.step_mean.add(batch_idx, sums, self)
 
     def configure_gradient_clipping(
         self,
@@ -182,17 +148,23 @@ class TranslationModule(pl.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip the gradient as the trainer says, leave the step out if it is NaN or infinite, and log the step."""
-        scaler = getattr(self.trainer.precision_plugin, "scaler", None)  # of float16
-        if scaler is not None and optimizer.defaults.get("fused"):  # Lightning has done it for others
-            scaler.unscale_(optimizer)
-        norm, parameters = gradient_norm(optimizer), parameters_of(optimizer)
+        """Clip the gradient as the trainer says, and leave the step out if it is NaN or infinite."""
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        norm = get_total_norm([each.grad for each in parameters if each.grad is not None])
         if gradient_clip_val and gradient_clip_algorithm == "value":
             clip_grad_value_(parameters, gradient_clip_val)
         elif gradient_clip_val:  # Lightning's own clipping refuses fused optimizers
             clip_grads_with_norm_(parameters, gradient_clip_val, norm)
-        if values := self._sums.end_step(norm, optimizer, self.trainer):
-            self.log_dict(values)
+        self.step_sums = torch.stack(
+            [*self.step_mean.sums, norm]
+        ).cpu()  # the only values that a step waits for
+        if not self.step_sums.isfinite().all():
+            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
+
+    def optimizer_step(self, *inputs: Any, **options: Any) -> None:
+        """Make a step: `training_step`, its backward pass, `configure_gradient_clipping`, the optimizer; and log it."""
+        super().optimizer_step(*inputs, **options)
+        self.log_dict(self.training_sums.end_step(self.step_sums, self.trainer))
 
     def configure_optimizers(self) -> Any:
         """Create the optimizer and its schedule."""
@@ -200,7 +172,7 @@ class TranslationModule(pl.LightningModule):
             optimizer = self.optimizer_factory(self.parameters())
         except (ValueError, RuntimeError) as error:
             raise InputError(f"optimizer: {error}") from error
-        return {"optimizer": optimizer} | self._schedule.configuration(optimizer, self.trainer)
+        return {"optimizer": optimizer} | self.schedule.configuration(optimizer, self.trainer)
 
     # --- validation, and the same for `Trainer.test` ---
 
@@ -211,9 +183,8 @@ class TranslationModule(pl.LightningModule):
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add loss, attention and greedy translations of a batch."""
         features, weights = self(batch)
-        losses = token_cross_entropy(
-            features, self.model.decoder.output, batch.target_output, batch.target_is_token
-        )
+        is_token = length_mask(batch.target_lengths, batch.target_output.shape[1])
+        losses = token_cross_entropy(features, self.model.decoder.output, batch.target_output, is_token)
         self.scores.add(batch, losses, weights)
         if self.scores.has_texts:  # tokenizers and references
             self.scores.add_translations(batch, greedy_search(self.model, batch.source, limits=self.limits))

@@ -1,109 +1,74 @@
-"""The sums of an optimizer step: its gradient, the steps that are left out, and the values that are logged.
-
-Let o_b be the objective of batch b, a sum over its n_b target tokens. With the batches of all processes that Lightning
-accumulates, the gradient of a step is
-
-    grad (sum over b of o_b) / (sum over b of n_b)
-
-which is the gradient of one batch of the same sentences.
-"""
+"""What is kept of the steps of a training: the values that are logged, the steps that are left out, and their state in checkpoints."""
 
 import math
 import time
+from contextlib import suppress
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
-from torch import Tensor, nn
+from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler, WeightAveraging
+from torch import Tensor
 from torch.optim import Optimizer
 
+from seq2seq.common.arguments import tell_unknown
 from seq2seq.common.progress import warn
-from seq2seq.errors import InputError, TrainingFailed
-from seq2seq.training.checkpoint import callbacks_of
-from seq2seq.training.losses import LossSums, metrics_of
-
-UNIT = 1024
-"""Number of tokens that objectives are divided by for the backward pass, which keeps float16 in its range."""
+from seq2seq.data.batch import Batch
+from seq2seq.errors import TrainingFailed
+from seq2seq.training.checkpoint import callbacks_of, ends_step
+from seq2seq.training.losses import StepMean, metrics_of
+from seq2seq.training.schedules import Schedule
 
 
 class TrainingSums(Callback):
-    """Sums over the batches of a step, and over the steps since the last logged values.
+    """Sums over the steps since the last logged values, and the number of steps that were left out.
 
     As a callback, it is part of the checkpoints of a training, which continues with the same sums.
 
     Args:
+        step_mean: Has the sums of the current step, which are saved between its batches.
         max_nonfinite_steps: Number of steps with a NaN or infinite loss or gradient before training fails.
     """
 
-    def __init__(self, max_nonfinite_steps: int) -> None:
+    def __init__(self, step_mean: StepMean, max_nonfinite_steps: int) -> None:
+        self.step_mean = step_mean
         self.max_nonfinite_steps, self._num_nonfinite = max_nonfinite_steps, 0
-        self._batches: list[tuple[Tensor, Tensor]] = []  # sums (4,) and sentence ids, of this process
-        self._step = torch.zeros(4, dtype=torch.float64)  # of all processes
+        self._ids: list[Tensor] = []  # sentence ids of each batch of a step
         self._logged = torch.zeros(4, dtype=torch.float64)  # of the steps since the last logged values
         self._gradients: list[Tensor | None] = []  # of a checkpoint, until training starts
         self._since, self._tokens = 0.0, 0.0  # the clock of the speed, and the tokens since
         self._stopped_at = 0.0
-        self._is_spent = False  # the gradient of the batch that is trained on, by a step of the optimizer
 
-    def add(self, sums: LossSums, sentence_ids: Tensor, *, is_first: bool) -> None:
-        """Add a batch to the step; `is_first`: it is the first batch of the step.
-
-        Raises:
-            InputError: The optimizer asks for the gradient again, as LBFGS does; those of earlier batches are spent.
-        """
-        if self._is_spent and not is_first:
-            raise InputError(
-                "optimizer: it computes the gradient of a step several times: give trainer.accumulate_grad_batches=1"
-            )
-        self._batches = [] if is_first else self._batches
-        self._batches.append((sums.stacked(), sentence_ids))
-
-    def average_gradient(self, optimizer: Optimizer, trainer: pl.Trainer) -> None:
-        """Turn the gradient of the sum of objective / `UNIT` into that of the mean over all target tokens of the step."""
-        parameters = parameters_of(optimizer)
-        self._step = torch.stack([sums for sums, _ in self._batches]).cpu().double().sum(dim=0)
-        if trainer.world_size > 1:
-            total = trainer.strategy.reduce(self._step.to(parameters[0].device), reduce_op="sum")
-            self._step = total.cpu()
-        # Lightning has divided by accumulate_grad_batches, DDP by the number of processes
-        divisor = UNIT * trainer.accumulate_grad_batches * trainer.world_size
-        for parameter in parameters:
-            if parameter.grad is not None:
-                parameter.grad.mul_(divisor / float(self._step[3]))
-
-    def end_step(self, norm: Tensor, optimizer: Optimizer, trainer: pl.Trainer) -> dict[str, float]:
-        """Leave the step out if its loss or gradient is NaN or infinite, and return the values to log, if any.
-
-        `norm` is the L2 norm of the gradient.
+    def end_step(self, sums: Tensor, trainer: pl.Trainer) -> dict[str, float]:
+        """Return the values to log, if any, after a step with these sums, and the L2 norm of its gradient (5,).
 
         Raises:
             TrainingFailed: More than `max_nonfinite_steps` steps were left out.
         """
-        loss_is_finite = bool(self._step.isfinite().all())
+        step, norm = sums[:4], float(sums[4])
+        loss_is_finite = bool(step.isfinite().all())
         is_scaled = str(trainer.precision).startswith("16")  # the gradient scaler skips infinite gradients
         if loss_is_finite:
-            self._logged += self._step
-            self._tokens += float(self._step[3])
-        if not loss_is_finite or not (is_scaled or norm.isfinite()):
+            self._logged += step
+            self._tokens += float(step[3])
+        if not loss_is_finite or not (is_scaled or math.isfinite(norm)):
             self._count_nonfinite("gradient" if loss_is_finite else "loss", trainer)
-            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
-        self._batches, self._is_spent = [], True
-        step = trainer.global_step + 1  # Lightning counts from 0
-        if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:  # type: ignore[attr-defined]  # of a connector
+        number = trainer.global_step + 1  # Lightning counts from 0
+        if not trainer.log_every_n_steps or number % trainer.log_every_n_steps:  # type: ignore[attr-defined]  # of a connector
             return {}
         if not self._logged[3]:  # all steps were left out
             return {}
         values = {name: float(value) for name, value in metrics_of(self._logged).items()}
         seconds = max(time.perf_counter() - self._since, 1e-9)
-        values["tokens_per_second"] = self._tokens / seconds
-        values |= {"total_norm": float(norm), "lr": optimizer.param_groups[0]["lr"]}
+        lr = trainer.optimizers[0].param_groups[0]["lr"]
+        values |= {"tokens_per_second": self._tokens / seconds, "total_norm": norm, "lr": lr}
         self._logged = torch.zeros_like(self._logged)
         self._since, self._tokens = time.perf_counter(), 0.0
-        return {"step": float(step)} | {f"train/{name}": value for name, value in values.items()}
+        return {"step": float(number)} | {f"train/{name}": value for name, value in values.items()}
 
     def _count_nonfinite(self, what: str, trainer: pl.Trainer) -> None:
-        causes = [pair for sums, ids in self._batches if not sums.isfinite().all() for pair in ids.tolist()]
+        batches = zip(self.step_mean.of_batches, self._ids, strict=False)
+        causes = [pair for sums, ids in batches if not sums.isfinite().all() for pair in ids.tolist()]
         where = f" on training pairs {causes[:20]}" if causes else ""
         message = f"step {trainer.global_step + 1}: the {what} is NaN or infinite{where}"
         self._num_nonfinite += 1
@@ -128,28 +93,28 @@ class TrainingSums(Callback):
         self._since += time.perf_counter() - self._stopped_at
 
     def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Batch, batch_idx: int
     ) -> None:
-        """Begin with the gradient of a batch."""
-        self._is_spent = False
+        """Remember which pairs are in the step."""
+        before = self._ids if batch_idx % trainer.accumulate_grad_batches else []
+        self._ids = [*before, batch.sentence_ids]
 
     # --- checkpoints ---
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Save the sums and, between the batches of a step, its gradients so far.
+        """Save the sums and, between the batches of a step, its gradient so far.
 
-        They are means over processes, so that each process can continue with them.
+        It is the mean over processes, so that each process can continue with it.
         """
         state: dict[str, Any] = {"logged": self._logged, "num_nonfinite": self._num_nonfinite}
-        if self._batches:
-            mean = trainer.strategy.reduce
-            sums = torch.stack([sums for sums, _ in self._batches]).sum(dim=0)
-            state["step"] = mean(sums.clone(), reduce_op="mean")
+        if not ends_step(trainer):
             grads = [parameter.grad for parameter in pl_module.parameters()]
-            state["gradients"] = [
-                grad if grad is None else mean(grad.clone(), reduce_op="mean") for grad in grads
+            state["step"] = self.step_mean.sums
+            state["mean_gradients"] = [
+                grad if grad is None else trainer.strategy.reduce(grad.clone(), reduce_op="mean")
+                for grad in grads
             ]
         checkpoint["sums"] = state
 
@@ -162,8 +127,7 @@ class TrainingSums(Callback):
         state = checkpoint["sums"]
         self._logged, self._num_nonfinite = state["logged"].cpu(), state["num_nonfinite"]
         if "step" in state:
-            self._batches = [(state["step"], torch.tensor([], dtype=torch.int64))]
-            self._gradients = state["gradients"]
+            self.step_mean.sums, self._gradients = state["step"], state["mean_gradients"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Continue within an epoch: with the gradients so far of a step, and as many batches in a step as before.
@@ -182,12 +146,44 @@ class TrainingSums(Callback):
         self._gradients, self._since, self._tokens = [], time.perf_counter(), 0.0
 
 
-def gradient_norm(optimizer: Optimizer) -> Tensor:
-    """Return the L2 norm of the gradient of all parameters that an optimizer updates."""
-    grads = [parameter.grad for parameter in parameters_of(optimizer) if parameter.grad is not None]
-    return torch.nn.utils.get_total_norm(grads)
+class Unscaling(Callback):
+    """Takes the scale of float16 from the gradient of a fused optimizer before it is clipped; Lightning does it for others."""
+
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
+    ) -> None:
+        """Divide the gradient by the scale."""
+        scaler = getattr(trainer.precision_plugin, "scaler", None)
+        if scaler is not None and optimizer.defaults.get("fused"):
+            scaler.unscale_(optimizer)
 
 
-def parameters_of(optimizer: Optimizer) -> list[nn.Parameter]:
-    """Return the parameters that an optimizer updates."""
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+class ResumableModule(pl.LightningModule):
+    """A module whose schedule and sums are part of checkpoints.
+
+    Attributes:
+        training_sums: Save and restore themselves as a callback.
+        schedule: The same.
+    """
+
+    training_sums: TrainingSums
+    schedule: Schedule
+
+    def configure_callbacks(self) -> list[Callback]:
+        """Let the sums and the schedule save and restore themselves in checkpoints, once in a trainer."""
+        present, scaled = callbacks_of(self.trainer), str(self.trainer.precision).startswith("16")
+        parts = self.training_sums, self.schedule, *([Unscaling()] if scaled else [])
+        return [part for part in parts if part not in present]
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Name arguments that this class does not have, and go on from the weights that the optimizer has reached.
+
+        Lightning leaves such arguments out without a line. Where the checkpoint's training averages weights and this one
+        does not, or not in that way, an average of this training begins with them.
+        """
+        tell_unknown(type(self), checkpoint.get("hyper_parameters", {}), "the checkpoint")
+        with suppress(RuntimeError):  # without a trainer, the averaged weights are wanted
+            averages = [each for each in callbacks_of(self.trainer) if isinstance(each, WeightAveraging)]
+            is_known = any(each.state_key in checkpoint.get("callbacks", {}) for each in averages)
+            if "current_model_state" in checkpoint and self.trainer.training and not is_known:
+                checkpoint["state_dict"] = checkpoint.pop("current_model_state")
