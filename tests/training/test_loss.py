@@ -6,7 +6,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from seq2seq.training import losses
-from seq2seq.training.losses import metrics_of, token_cross_entropy
+from seq2seq.training.losses import token_cross_entropy
+from seq2seq.training.metrics import metrics_of
 from seq2seq.training.objectives import rdrop_cross_entropy
 
 

@@ -3,9 +3,7 @@
     a_j = a(q, k_j),   w = masked softmax of a,   c = sum over j of w_j v_j
 
 with query q, keys k, values v, scores a, weights w and context c. In a translation model, the query of a step is the
-state of the decoder, and keys and values are computed from the encoder's states m_j of the source tokens (Bahdanau, Cho
-and Bengio 2015, who write h_j for them, e for the scores and alpha for the weights). The score can be another of
-`other_scores`, and the softmax sparsemax or an alignment of `kinds`, which depends on the weights of earlier steps.
+state of the decoder, and keys and values are computed from the encoder's states m_j of the source tokens.
 
 Shapes: B sentences, Q queries of a sentence (in a search one per hypothesis), N = B Q, S keys of a sentence (the source
 length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes of a query and a key, h heads.
@@ -14,6 +12,7 @@ length), M size of an encoder state, A size of a hidden layer, d_q and d_k sizes
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import torch
@@ -27,9 +26,8 @@ from seq2seq.attention.sparsemax import sparsemax
 NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}
 
 State = tuple[Tensor, ...]
-"""The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
-decoders have a tensor for each layer, that of Luong also what it feeds to the next step, and then the state of the
-attention, which is () in most kinds of attention."""
+"""The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent decoders
+have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +64,7 @@ class AdditiveScore(nn.Module):
         torch.Size([2, 1, 5])
 
     Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to align and translate", 2015. Queries
-    and keys may differ in size. Cost: B Q S A evaluations of tanh, and the projections.
-
-    Args:
-        query_size: Size d_q of a query.
-        key_size: Size d_k of a key.
-        hidden_size: Annotated[int, Ge(1), Le(2**24)] A of the hidden layer.
+    and keys may differ in size. `hidden_size` is A.
     """
 
     needs_equal_sizes = False
@@ -107,20 +100,14 @@ class Attention(nn.Module):
         >>> context.shape, weights.shape, weights[0, 0, 2].item()
         (torch.Size([1, 6]), torch.Size([1, 1, 3]), 0.0)
 
-    If the score needs queries and keys of equal size, the states are projected to the size of the query.
-
     Args:
         query_size: Size d_q of a query.
-        memory_size: Size M of an encoder state.
+        memory_size: Size M of an encoder state, which is projected to d_q if the score needs queries and keys of one size.
         score: Factory of the score (a class or `functools.partial`), called with `query_size` and `key_size`.
         alignment: Factory of local or monotonic attention, which compute the weights in place of the normalizer alone,
             called with `query_size` and `normalizer`, see `seq2seq.attention.kinds`; None: neither.
         normalizer: ``softmax`` or ``sparsemax``.
-        dropout: Annotated[float, Ge(0), Lt(1)] probability of the weights. The returned weights are those before dropout.
-
-    Raises:
-        ValueError: `normalizer` is unknown.
-        InputError: `score` or `alignment` is a module instead of a factory, or a custom score fails `check_score`.
+        dropout: Dropout probability of the weights. The returned weights are those before dropout.
     """
 
     def __init__(
@@ -140,13 +127,10 @@ class Attention(nn.Module):
         self.normalizer = normalizer
         self.score = score(query_size=query_size, key_size=memory_size)
         is_projected = getattr(self.score, "needs_equal_sizes", False) and query_size != memory_size
-        self.key_projection = (
-            nn.Linear(memory_size, query_size, bias=False) if is_projected else nn.Identity()
-        )
+        project = partial(nn.Linear, memory_size, query_size, bias=False) if is_projected else nn.Identity
+        self.key_projection = project()
         check_score(self.score, query_size, query_size if is_projected else memory_size)
-        self.alignment = (
-            None if alignment is None else alignment(query_size=query_size, normalizer=normalizer)
-        )
+        self.alignment = alignment and alignment(query_size=query_size, normalizer=normalizer)
         self.dropout = nn.Dropout(dropout)
         # coverage, local and monotonic attention depend on the weights of earlier steps: they have a `history_class`
         kind: Any = self.alignment or self.score
@@ -163,21 +147,17 @@ class Attention(nn.Module):
         return () if self.history_class is None else self.history_class.first_state(memory.states)
 
     def forward(self, query: Tensor, memory: Memory, state: State) -> tuple[Tensor, Tensor, State]:
-        """Compute the context of each query.
-
-        Args:
-            query: The queries (N, d_q), those of a sentence beside each other.
-            memory: The encoded source sentences (B).
-            state: State after the previous step; () in most kinds of attention.
+        """Compute the context of each query (N, d_q), those of a sentence beside each other.
 
         Returns:
-            Contexts (N, M), weights (N, 1, S) in float32 or float64, and the new state.
+            Contexts (N, M), weights (N, 1, S) in float32 or float64, and the new state, () in most kinds of attention.
         """
         queries = query.view(memory.states.shape[0], -1, query.shape[-1])  # (B, Q, d_q)
         is_token, new_state = memory.source_is_token.unsqueeze(1), ()  # (B, 1, S)
         if self.history_class is None:
-            # the keys are projected, which the third argument says
-            scores = at_least_float32(self.score(queries, memory.keys, memory.keys))  # (B, Q, S)
+            scores = self.score(
+                queries, memory.keys, memory.keys
+            )  # (B, Q, S); these keys are projected, the third argument
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:
             weights, new_state = self.history_class.attend(self, queries, memory, is_token, state)

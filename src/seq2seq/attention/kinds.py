@@ -73,7 +73,7 @@ class CoverageScore(nn.Module):
     Args:
         query_size: Size d_q of a query.
         key_size: Size d_k of a key.
-        hidden_size: Annotated[int, Ge(1), Le(2**24)] A of the hidden layer.
+        hidden_size: Size A of the hidden layer.
         max_fertility: Maximum of phi_j.
     """
 

@@ -1,27 +1,14 @@
 """Attention weights from scores: the softmax over the real keys; the weight of padding is exactly zero."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 Lengths = Tensor | None
 """Number of real keys, which come first: per sequence (B,) or per query (B, Q); None: all keys are real."""
 
-Normalizer = Callable[..., Tensor]
-"""Function from scores to weights that sum to 1, with the arguments of `masked_softmax`."""
-
 
 def length_mask(valid_lengths: Tensor, num_keys: int) -> Tensor:
-    """Return the mask of real keys for given lengths.
-
-    Args:
-        valid_lengths: Number of real keys (…).
-        num_keys: Number S of keys, including padding.
-
-    Returns:
-        Mask (…, S), True on the first `valid_lengths` keys.
-    """
+    """Return a mask (…, S) that is True on the first `valid_lengths` (…) of S = `num_keys` keys, the real ones."""
     positions = torch.arange(num_keys, device=valid_lengths.device)
     return positions < valid_lengths.unsqueeze(-1)
 
@@ -42,14 +29,10 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
     Args:
         scores: Scores (B, Q, S) of any floating-point type; not modified.
         valid_lengths: Number of real keys, which come first: (B,) or (B, Q); None: all keys are real.
-        mask: True on real keys, of a shape that broadcasts to the scores, such as (B, 1, S).
+        mask: The same as True on real keys, of a shape that broadcasts to the scores, such as (B, 1, S).
 
     Returns:
-        Weights (B, Q, S) in float32, or in float64 for such scores: in half precision, the weights of many keys do not
-        sum to one.
-
-    Raises:
-        ValueError: Both `valid_lengths` and `mask` are given.
+        Weights (B, Q, S) in float32 or float64: in half precision, the weights of many keys do not sum to one.
     """
     scores, is_padding = without_padding(scores, valid_lengths, mask)
     weights = scores.softmax(dim=-1)

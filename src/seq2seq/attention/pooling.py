@@ -1,9 +1,14 @@
 """Attention pooling: weighted means of values."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
-from seq2seq.attention.masking import Lengths, Normalizer, masked_softmax
+from seq2seq.attention.masking import Lengths, masked_softmax
 from seq2seq.attention.other_scores import UniformScore
+
+Normalizer = Callable[..., Tensor]
+"""Function from scores to weights that sum to 1, with the arguments of `masked_softmax`."""
 
 
 class AttentionPooling(nn.Module):

@@ -15,7 +15,8 @@ from seq2seq.data.languages import require_tags
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
 from seq2seq.data.words import clean
-from seq2seq.decoding.greedy import Hypothesis, Models, check_numbers
+from seq2seq.decoding.greedy import check_numbers
+from seq2seq.decoding.hypothesis import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq

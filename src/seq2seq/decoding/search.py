@@ -20,9 +20,11 @@ from torch import Tensor
 from seq2seq.common.options import MAX_BEAM, PENALTIES, require_counts, require_numbers
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
-from seq2seq.decoding.greedy import GROUP_SIZE, Hypothesis, Models, Stepper, decode_stepwise, greedy_search
+from seq2seq.decoding.greedy import GROUP_SIZE, Stepper, greedy_search
+from seq2seq.decoding.hypothesis import Hypothesis, Models
 from seq2seq.errors import InputError
 from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
+from seq2seq.models.seq2seq import Seq2Seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ def sample_search(
     def choose(logits: Tensor, sentences: Tensor, step: int) -> Tensor:
         return sample_tokens(logits, uniform[sentences, step], sampling)
 
-    return decode_stepwise(models, source, choose, limits=limits)
+    return greedy_search(models, source, limits=limits, choose=choose)
 
 
 def sample_tokens(logits: Tensor, uniform: Tensor, sampling: Sampling) -> Tensor:
@@ -339,7 +341,9 @@ class _Search:
         self._stepper.max_lengths = torch.maximum(self._stepper.max_lengths, self._prefixes.lengths + 1)
         self._tokens = torch.full_like(self._stepper.sentences, BEGIN_ID).unsqueeze(1)
         self._origins = torch.zeros_like(self._tokens)
-        self._scores = torch.zeros_like(self._tokens, dtype=self._stepper.dtype)
+        first = models if isinstance(models, Seq2Seq) else models[0]
+        dtype = torch.promote_types(next(first.parameters()).dtype, torch.float32)
+        self._scores = torch.zeros_like(self._tokens, dtype=dtype)
         self._finished = _Finished(len(self._tokens), size, self._scores)
 
     @property

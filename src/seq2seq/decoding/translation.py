@@ -13,7 +13,7 @@ from torch import Tensor
 from seq2seq.common.counted import counted
 from seq2seq.data.report import listed
 from seq2seq.data.vocabulary import END, UNKNOWN
-from seq2seq.decoding.greedy import Hypothesis
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.evaluation.alignment import argmax_links
 
 

@@ -18,7 +18,7 @@ from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import clean, lowered, split_words
 from seq2seq.decoding.forced import with_heads
-from seq2seq.decoding.greedy import Hypothesis
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, Search, cut, run_search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation

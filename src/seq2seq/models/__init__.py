@@ -5,9 +5,10 @@ from seq2seq.models.build import build_model
 from seq2seq.models.conditional import ConditionalDecoder
 from seq2seq.models.context import ContextDecoder
 from seq2seq.models.decoder import Decoder
+from seq2seq.models.encoder import Encoder
 from seq2seq.models.luong import LuongDecoder
 from seq2seq.models.plain import PlainDecoder
-from seq2seq.models.seq2seq import Encoder, GRUEncoder, LSTMEncoder, Seq2Seq
+from seq2seq.models.seq2seq import GRUEncoder, LSTMEncoder, Seq2Seq
 from seq2seq.models.transformer import TransformerEncoder
 
 __all__ = [

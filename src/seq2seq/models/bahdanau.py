@@ -51,8 +51,8 @@ class BahdanauDecoder(RecurrentDecoder):
     ) -> None:
         size = embedding.embedding_dim
         sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
-        # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, which computes
-        # s_0 from the encoder's summary; `output`, W_o and b_o, which loss and searches apply; and the dropouts
+        # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, for s_0; `output`,
+        # W_o and b_o, which loss and searches apply; and the dropouts
         super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
         query_size = hidden_size + (size if query_with_embedding else 0)
@@ -71,13 +71,9 @@ class BahdanauDecoder(RecurrentDecoder):
     def recur(
         self, embedded: Tensor, gates: Tensor, state: State, memory: Memory
     ) -> tuple[Tensor, Tensor, Tensor, State]:
-        """Compute s_t, c_t and w_t, the equations of a step.
+        """Compute the equations of a step from e(y_{t-1}) (N, E), its gates W_1 e + b_x (N, G) and the previous state.
 
-        Args:
-            embedded: e(y_{t-1}) (N, E).
-            gates: W_1 e(y_{t-1}) + b_x (N, G).
-            state: State after the previous step: that of each layer (N, H), then that of the attention, if it has one.
-            memory: The encoded source sentences.
+        A state has s_{t-1} of each layer (N, H), then the state of the attention, if it has one.
 
         Returns:
             s_t of the top layer (N, H), c_t (N, M), w_t (N, h, S), and the new state.

@@ -14,6 +14,7 @@ from seq2seq.common.arguments import without_unknown
 from seq2seq.common.trust import PARTS, is_within, require_trusted
 from seq2seq.errors import InputError
 from seq2seq.models.decoder import RecurrentDecoder
+from seq2seq.models.reversing import ReversingSeq2Seq
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.models.vectors import load_vectors
 
@@ -58,7 +59,7 @@ def build_model(
         embedding_size: Size E of both embeddings.
         tie_embeddings: ``none``; ``output``: the output layer has the weight of the target embedding; ``all``: the
             source embedding is shared as well, which requires a joint vocabulary.
-        reverse_source: See `Seq2Seq`.
+        reverse_source: Whether the encoder reads each source in reverse order, see `ReversingSeq2Seq`.
         initialization: ``torch``: parameters as torch.nn draws them; ``xavier``: see `xavier`.
         source_vectors: File of pretrained vectors of source tokens, see `load_vectors`.
         target_vectors: File of pretrained vectors of target tokens.
@@ -111,7 +112,8 @@ def build_model(
         load_vectors(source_vectors, source_tokens or [], source_embedding)
     if target_vectors is not None:
         load_vectors(target_vectors, target_tokens or [], target_embedding)
-    model = Seq2Seq(source_embedding, made_encoder, made_decoder, reverse_source=reverse_source)
+    kind = ReversingSeq2Seq if reverse_source else Seq2Seq
+    model = kind(source_embedding, made_encoder, made_decoder)
     model.config = config
     return model
 

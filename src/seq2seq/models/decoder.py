@@ -1,12 +1,13 @@
 """Base classes of decoders, with teacher forcing as a loop over steps."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory, State
-from seq2seq.models.layers import Bridge, GRUCell, RecurrentStack, dropouts, pack_steps, padded
+from seq2seq.models.layers import Bridge, GRUCell, RecurrentStack, pack_steps, padded
 from seq2seq.models.lstm import LSTMCell
 
 CELLS = {"gru": GRUCell, "lstm": LSTMCell}
@@ -157,6 +158,11 @@ class RecurrentDecoder(Decoder):
     def embed(self, tokens: Tensor) -> Tensor:
         """Return the embedded tokens e(y), after dropout: (N, E) of a step, or (B, T, E) of all steps."""
         return self.embedding_dropout(self.embedding(tokens))
+
+
+def dropouts(rates: Sequence[float | None], default: float) -> list[nn.Dropout]:
+    """Return the dropout of each rate; None is replaced by `default`."""
+    return [nn.Dropout(default if rate is None else rate) for rate in rates]
 
 
 def output_layer(features: int, embedding: nn.Embedding, *, tied: bool) -> nn.Linear:

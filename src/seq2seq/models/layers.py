@@ -18,13 +18,9 @@ class GRUCell(nn.Module):
 
     with x = W_x input + b_x and h_r, h_z, h_n the parts of W_h h + b_h. W_x is a separate layer, so that x can be
     computed for all steps at once. The state is the output h (N, H).
-
-    Args:
-        input_size: Size I of an input.
-        hidden_size: Size H of the output.
     """
 
-    num_gates, state_factor = 3, 1
+    num_gates, state_factor = 3, 1  # sizes of x and of the state, in multiples of H
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -48,21 +44,8 @@ class GRUCell(nn.Module):
         return state
 
 
-def dropouts(rates: Sequence[float | None], default: float) -> list[nn.Dropout]:
-    """Return the dropout of each rate; None is replaced by `default`."""
-    return [nn.Dropout(default if rate is None else rate) for rate in rates]
-
-
 class RecurrentStack(nn.Module):
-    """A stack of recurrent cells, computed one step at a time.
-
-    Args:
-        cell: `GRUCell` or a subclass.
-        input_size: Size of the input of the lowest cell.
-        hidden_size: Size H of every cell.
-        num_layers: Number of cells L.
-        dropout: Dropout between the cells.
-    """
+    """A stack of L recurrent cells (`GRUCell` or a subclass) of size H, with dropout between them, one step at a time."""
 
     def __init__(
         self, cell: type[GRUCell], input_size: int, hidden_size: int, num_layers: int, dropout: nn.Dropout
@@ -81,15 +64,7 @@ class RecurrentStack(nn.Module):
         return self.cells[0].input_gates(inputs)
 
     def forward(self, gates: Tensor, states: State) -> State:
-        """Compute one step.
-
-        Args:
-            gates: The input's part of the gates of the lowest cell (N, G), see `input_gates`.
-            states: States after the previous step, one tensor per cell.
-
-        Returns:
-            The new states, one tensor per cell.
-        """
+        """Return the new state of each cell from `input_gates` of the lowest cell (N, G) and the previous states."""
         new_states = [self.cells[0](gates, states[0])]
         for cell, state in zip(list(self.cells)[1:], states[1:], strict=True):
             inputs = self.dropout(cell.output(new_states[-1]))
@@ -102,14 +77,9 @@ class RecurrentStack(nn.Module):
 
 
 class Bridge(nn.Module):
-    """The initial states of a decoder, computed from the encoder's summary of a sentence.
+    """The first state s_0 of each layer of a decoder, computed from the encoder's summary of a sentence (F).
 
-    Args:
-        kind: ``linear``: tanh(W summary + b); ``copy``: the summary, which must have the size of all states;
-            ``zeros``: zeros.
-        summary_size: Size F of a summary.
-        state_size: Size of the state of a layer.
-        num_layers: Number of layers L of the decoder.
+    `kind` is ``linear``: tanh(W summary + b); ``copy``: the summary, which must have the size of all states; or ``zeros``.
 
     Raises:
         ValueError: `kind` is unknown, or ``copy`` with different sizes.
@@ -138,15 +108,9 @@ class Bridge(nn.Module):
 
 
 class DeepOutput(nn.Module):
-    """Features tanh(W_s s + b + W_c c + W_e e) of state, context and embedded token.
+    """Features tanh(W_s s + b + W_c c + W_e e) (R) of state (H), context (M) and embedded token (E).
 
     The deep output of Bahdanau et al. (2015), with tanh in place of their maxout.
-
-    Args:
-        hidden_size: Size H of the state s.
-        memory_size: Size M of the context c.
-        embedding_size: Size E of the embedded previous token e.
-        size: Size R of the features.
     """
 
     def __init__(self, hidden_size: int, memory_size: int, embedding_size: int, size: int) -> None:
@@ -161,13 +125,13 @@ class DeepOutput(nn.Module):
 
 
 def pack_steps(tokens: Tensor, lengths: Tensor | None) -> tuple[PackedSequence, list[int], Tensor]:
-    """Put the real tokens of (B, T) in the order of the steps, those of the longest sentences first in each step.
+    """Put the tokens (B, T) in the order of the steps, so that padding is never computed.
 
-    A step has fewer rows than the one before it where sentences have ended, so that padding is never computed.
+    Each step has the longest sentences first, and fewer rows than the one before it where sentences have ended. Without
+    lengths (B,), all tokens are real.
 
     Returns:
-        The tokens, the number of rows of each step, and the order of the sentences (B,). Without lengths (B,), all tokens
-        are real.
+        The tokens, the number of rows of each step, and the order of the sentences (B,).
     """
     lengths = torch.full(tokens.shape[:1], tokens.shape[1]) if lengths is None else lengths.cpu()
     packed = pack_padded_sequence(tokens, lengths, batch_first=True, enforce_sorted=False)

@@ -10,7 +10,6 @@ reversed (`model.reverse_source=true`).
 
 from typing import Unpack
 
-import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory, State
@@ -45,13 +44,3 @@ class PlainDecoder(RecurrentDecoder):
         states = self.stack(self.stack.input_gates(embedded), state)
         features = self.readout(self.stack.top(states))
         return self.output_dropout(features), states, None
-
-
-def reversed_positions(lengths: Tensor, size: int) -> Tensor:
-    """Return the position that each position has in the reversed sentence (B, `size`); padding is not moved.
-
-    Reversing twice restores the order, so these are also the positions to restore it with.
-    """
-    positions = torch.arange(size, device=lengths.device)
-    reverse = lengths.unsqueeze(1) - 1 - positions
-    return torch.where(reverse < 0, positions, reverse)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
-from seq2seq.models.seq2seq import Encoder
+from seq2seq.models.encoder import Encoder
 
 
 class TransformerEncoder(Encoder):

@@ -18,7 +18,8 @@ from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
 from seq2seq.data.words import clean, split_words
 from seq2seq.decoding.forced import force_decode, with_heads
-from seq2seq.decoding.greedy import Hypothesis, greedy_search
+from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.interventions import attentions_of, leave_one_out, tokens_that_stay
 from seq2seq.decoding.translation import weights_of
 from seq2seq.errors import InputError

@@ -9,25 +9,18 @@ from torch import Tensor, nn
 
 from seq2seq.attention.masking import at_least_float32
 from seq2seq.decoding.greedy import argmax
-from seq2seq.errors import InputError
 
-CHUNK_ROWS = {"cpu": 512}
-"""Number of tokens whose logits exist at once, by the kind of device: on a CPU, those that its caches hold."""
-MOST_ROWS = 8192
-"""The same of other devices: those that their memory holds beside a model."""
+CHUNK_ROWS = {"cpu": 512, "cuda": 8192}
+"""Number of tokens whose logits exist at once: on a CPU those that its caches hold, elsewhere its memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossSums:
     """Sums over the real target tokens of a batch.
 
-    An optimizer step minimizes the sum of `objective` over its batches and processes, divided by the sum of
-    `num_tokens`.
-
     Attributes:
         nll: Negative log-likelihood in nats, without label smoothing.
-        objective: What is minimized, with a gradient: cross-entropy with label smoothing; or the objective of
-            `TranslationModule`.
+        objective: What is minimized, with a gradient: cross-entropy with label smoothing, or another objective.
         num_correct: Number of tokens to which the model gives the highest probability.
         num_tokens: Number of real tokens, above 0.
     """
@@ -44,13 +37,6 @@ class LossSums:
         return torch.stack([part.detach().to(precise) for part in parts])
 
 
-def metrics_of(sums: Tensor) -> dict[str, Tensor]:
-    """Return loss (nats per token), perplexity and token accuracy from sums of `LossSums.stacked`."""
-    nll, _, num_correct, num_tokens = sums
-    loss = nll / num_tokens
-    return {"loss": loss, "perplexity": loss.exp(), "token_accuracy": num_correct / num_tokens}
-
-
 class StepMean:
     """The mean over all target tokens of an optimizer step, whatever its batches and processes.
 
@@ -64,26 +50,17 @@ class StepMean:
 
     def __init__(self) -> None:
         self.sums, self.of_batches = torch.zeros(4), list[Tensor]()
-        self._batch = -1
 
     def add(self, batch: int, sums: LossSums, module: pl.LightningModule) -> Tensor:
-        """Return what is differentiated for a batch, from its index in the epoch and its sums.
-
-        Raises:
-            InputError: The optimizer asks for the gradient again, as LBFGS does; those of earlier batches are spent.
-        """
+        """Return what is differentiated for a batch, from its index in the epoch and its sums."""
         trainer, of_batch = module.trainer, sums.stacked()
         total, before = trainer.strategy.reduce(of_batch.clone(), reduce_op="sum"), list[Tensor]()
         if batch % trainer.accumulate_grad_batches:  # not the first of the step
-            if batch == self._batch:
-                raise InputError(
-                    "optimizer: it computes the gradient of a step several times: give trainer.accumulate_grad_batches=1"
-                )
             total, before = self.sums.to(total) + total, self.of_batches
             for parameter in module.parameters():
                 if parameter.grad is not None:  # of the batches before, a mean over fewer tokens
                     parameter.grad.mul_(self.sums[3] / total[3])
-        self.sums, self.of_batches, self._batch = total, [*before, of_batch], batch
+        self.sums, self.of_batches = total, [*before, of_batch]
         # Lightning divides by accumulate_grad_batches, DDP by the number of processes
         return sums.objective * (trainer.accumulate_grad_batches * trainer.world_size) / total[3]
 
@@ -100,7 +77,7 @@ def token_cross_entropy(
     Args:
         features: Features of every target position (B, T, R).
         output: Layer from features to logits (R -> V).
-        targets: Token ids (B, T).
+        targets: Token ids y (B, T).
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
     """
@@ -112,10 +89,9 @@ def token_cross_entropy(
 
 
 class CrossEntropy(torch.autograd.Function):
-    """The sums above, with logits for some tokens at a time; differentiable once.
+    """The sums above, with logits of some tokens at a time, since those of all take most of the memory of a step.
 
-    The gradient of these tokens, p - (1 - eps) [1 at y] - eps / V for their logits, is computed together with their
-    loss, so that the logits of all tokens, which take most of the memory of a step, never exist.
+    The gradient of these logits, p - (1 - eps) [1 at y] - eps / V, is computed together with the loss; differentiable once.
     """
 
     @staticmethod
@@ -125,7 +101,7 @@ class CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Return the sums of -log p_y, of the smoothed loss and of correct tokens over features (n, R) and targets (n,)."""
         ctx.gradients = [torch.empty_like(features), *map(torch.zeros_like, weights)]
-        rows, sums = CHUNK_ROWS.get(features.device.type, MOST_ROWS), []
+        rows, sums = CHUNK_ROWS.get(features.device.type, CHUNK_ROWS["cuda"]), []
         for start in range(0, len(features), rows):
             chunk = features[start : start + rows].detach().requires_grad_()
             target = targets[start : start + rows].unsqueeze(1)
@@ -135,10 +111,8 @@ class CrossEntropy(torch.autograd.Function):
             chosen, p = argmax(exact).unsqueeze(1), exact.softmax(dim=1)
             log_total = exact.gather(1, chosen) - p.gather(1, chosen).log()  # log of the sum of exp(logits)
             nll = (log_total - exact.gather(1, target)).sum()  # -log p_y
-            smoothed = (
-                (1 - eps) * nll + eps * (log_total - exact.mean(dim=1, keepdim=True)).sum() if eps else nll
-            )
-            sums.append((nll, smoothed, (chosen == target).sum()))
+            uniform = (log_total - exact.mean(dim=1, keepdim=True)).sum() if eps else 0.0
+            sums.append((nll, (1 - eps) * nll + eps * uniform, (chosen == target).sum()))
             if differentiates:
                 p.scatter_add_(1, target, p.new_full((1, 1), eps - 1).expand_as(target))
                 gradient = (p.sub_(eps / p.shape[1]) if eps else p).to(logits.dtype)

@@ -11,13 +11,20 @@ from torch import Tensor
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.words import clean
-from seq2seq.decoding.greedy import Hypothesis
+from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.evaluation.metrics import scores_of
 from seq2seq.training.gold_pairs import GoldPairs
-from seq2seq.training.losses import LossSums, metrics_of
+from seq2seq.training.losses import LossSums
+
+
+def metrics_of(sums: Tensor) -> dict[str, Tensor]:
+    """Return loss (nats per token), perplexity and token accuracy from sums of `LossSums.stacked`."""
+    nll, _, num_correct, num_tokens = sums
+    loss = nll / num_tokens
+    return {"loss": loss, "perplexity": loss.exp(), "token_accuracy": num_correct / num_tokens}
 
 
 @dataclass

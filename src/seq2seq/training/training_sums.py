@@ -2,22 +2,19 @@
 
 import math
 import time
-from contextlib import suppress
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler, WeightAveraging
+from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
 from torch import Tensor
-from torch.optim import Optimizer
 
-from seq2seq.common.arguments import tell_unknown
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch
-from seq2seq.errors import TrainingFailed
+from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.training.checkpoint import callbacks_of, ends_step
-from seq2seq.training.losses import StepMean, metrics_of
-from seq2seq.training.schedules import Schedule
+from seq2seq.training.losses import StepMean
+from seq2seq.training.metrics import metrics_of
 
 
 class TrainingSums(Callback):
@@ -44,7 +41,12 @@ class TrainingSums(Callback):
 
         Raises:
             TrainingFailed: More than `max_nonfinite_steps` steps were left out.
+            InputError: The optimizer asks for the gradient again, as LBFGS does; those of earlier batches are spent.
         """
+        if len(self.step_mean.of_batches) > len(self._ids):
+            raise InputError(
+                "optimizer: it computes the gradient of a step several times: give trainer.accumulate_grad_batches=1"
+            )
         step, norm = sums[:4], float(sums[4])
         loss_is_finite = bool(step.isfinite().all())
         is_scaled = str(trainer.precision).startswith("16")  # the gradient scaler skips infinite gradients
@@ -144,46 +146,3 @@ class TrainingSums(Callback):
         for parameter, gradient in zip(pl_module.parameters(), self._gradients, strict=False):
             parameter.grad = None if gradient is None else gradient.to(parameter.device)
         self._gradients, self._since, self._tokens = [], time.perf_counter(), 0.0
-
-
-class Unscaling(Callback):
-    """Takes the scale of float16 from the gradient of a fused optimizer before it is clipped; Lightning does it for others."""
-
-    def on_before_optimizer_step(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
-    ) -> None:
-        """Divide the gradient by the scale."""
-        scaler = getattr(trainer.precision_plugin, "scaler", None)
-        if scaler is not None and optimizer.defaults.get("fused"):
-            scaler.unscale_(optimizer)
-
-
-class ResumableModule(pl.LightningModule):
-    """A module whose schedule and sums are part of checkpoints.
-
-    Attributes:
-        training_sums: Save and restore themselves as a callback.
-        schedule: The same.
-    """
-
-    training_sums: TrainingSums
-    schedule: Schedule
-
-    def configure_callbacks(self) -> list[Callback]:
-        """Let the sums and the schedule save and restore themselves in checkpoints, once in a trainer."""
-        present, scaled = callbacks_of(self.trainer), str(self.trainer.precision).startswith("16")
-        parts = self.training_sums, self.schedule, *([Unscaling()] if scaled else [])
-        return [part for part in parts if part not in present]
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Name arguments that this class does not have, and go on from the weights that the optimizer has reached.
-
-        Lightning leaves such arguments out without a line. Where the checkpoint's training averages weights and this one
-        does not, or not in that way, an average of this training begins with them.
-        """
-        tell_unknown(type(self), checkpoint.get("hyper_parameters", {}), "the checkpoint")
-        with suppress(RuntimeError):  # without a trainer, the averaged weights are wanted
-            averages = [each for each in callbacks_of(self.trainer) if isinstance(each, WeightAveraging)]
-            is_known = any(each.state_key in checkpoint.get("callbacks", {}) for each in averages)
-            if "current_model_state" in checkpoint and self.trainer.training and not is_known:
-                checkpoint["state_dict"] = checkpoint.pop("current_model_state")

@@ -22,7 +22,6 @@ from torch.utils.checkpoint import checkpoint
 from seq2seq.attention.masking import length_mask
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.greedy import forbid_specials
 from seq2seq.decoding.search import Sampling, sample_tokens
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
@@ -166,7 +165,7 @@ def sample_translations(
 def draw_token(logits: Tensor, uniform: Tensor) -> Tensor:
     """Sample tokens (N,) from softmax(logits) (N, V) with uniform random numbers (N,); never padding or ``<bos>``."""
     logits = logits.detach().to(torch.promote_types(logits.dtype, torch.float32))
-    forbid_specials(logits, torch.zeros_like(uniform, dtype=torch.bool))
+    logits[:, [PADDING_ID, BEGIN_ID]] = -torch.inf
     return sample_tokens(logits, uniform, Sampling())
 
 
