@@ -86,7 +86,7 @@ MUTANTS = {
         ("torch.tanh(self.query_projection(queries)", "torch.sigmoid(self.query_projection(queries)"),
     ],
     "attention/kinds.py": [
-        ("self.step + 1, weights, self.total + weights", "self.step + 1, weights, weights"),
+        ("history.step + 1, weights, history.total + weights", "history.step + 1, weights, weights"),
         ("coverage = history.total / projected", "coverage = history.total * projected"),
         ("history.step.unsqueeze(-1), length - 1)", "history.step.unsqueeze(-1), length)"),
         ("(distance.abs() <= self.window)", "(distance.abs() < self.window)"),
@@ -99,10 +99,14 @@ MUTANTS = {
         ("states.sum(dim=1) / lengths.unsqueeze(1)", "states.mean(dim=1)"),
     ],
     "models/layers.py": [
-        ("nn.Dropout(default if rate is None else rate)", "nn.Dropout(default)"),
-        ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
         ("torch.tanh(self.projection(summary))", "self.projection(summary)"),
         ("self.dropout(cell.output(new_states[-1]))", "self.dropout(cell.output(states[0]))"),
+    ],
+    "models/decoder.py": [
+        ("nn.Dropout(default if rate is None else rate)", "nn.Dropout(default)"),
+    ],
+    "models/lstm.py": [
+        ("torch.sigmoid(forget_gate) * cell +", "torch.sigmoid(forget_gate + 1) * cell +"),
     ],
     "models/bahdanau.py": [
         ("query = self.stack.top(states)  # s_{t-1}", "query = self.stack.top(states[:1])"),
@@ -122,15 +126,14 @@ MUTANTS = {
     ],
     "models/seq2seq.py": [
         ("return self.output_dropout(outputs), torch.cat", "return outputs, torch.cat"),
-        ("states = states.gather(1, positions.unsqueeze(2).expand_as(states))", "pass"),
         ("final_states.append(state.transpose(0, 1)", "final_states.append(state.flip(0).transpose(0, 1)"),
     ],
-    "decoding/stepper.py": [
-        ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
-        ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
+    "models/reversing.py": [
+        ("states = states.gather(1, order.unsqueeze(2).expand_as(states))  #", "pass  #"),
     ],
     "decoding/greedy.py": [
-        ("(position + 1 < max_lengths[active])", "(position < max_lengths[active])"),
+        ("torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))", "torch.stack(logs).mean(dim=0)"),
+        ("self.max_lengths[self.sentences] <= self.length", "self.max_lengths[self.sentences] < self.length"),
     ],
     "decoding/translator.py": [
         ("sentences = [clean(sentence) for sentence in sentences]", "sentences = list(sentences)"),
@@ -139,16 +142,14 @@ MUTANTS = {
     "decoding/search.py": [
         ("scores / ((5 + lengths) / 6) ** self.alpha", "scores / ((6 + lengths) / 6) ** self.alpha"),
         ("choices.index_put((present,), step.origins[rows, parents])", "choices.index_put((present,), parents)"),
-        ("attainable = self._penalty.apply(scores, max_lengths)", "attainable = ranks"),
-        ("num_free = self._size - self._finished.counts[self.sentences]", "num_free = self._size + 0 * self.sentences"),
+        ("attainable = self._penalty.apply(scores, stepper.max_lengths[stepper.sentences].unsqueeze(1))", "attainable = ranks"),
+        ("num_free = self._size - self._finished.counts[self._stepper.sentences]", "num_free = self._size + 0 * self._stepper.sentences"),
+        ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
         ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
         ("(is_least.cumsum(dim=-1) > room)", "(is_least.cumsum(dim=-1) >= room)"),
     ],
     "decoding/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
-    ],
-    "training/chunked_cross_entropy.py": [
-        ("grad_weight -= smoothing / len(weight) * sum_features", "grad_weight -= smoothing * sum_features"),
     ],
     "training/objectives/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
@@ -156,16 +157,18 @@ MUTANTS = {
     "training/objectives/objective.py": [
         ("getattr(sums, field.name) / 2", "getattr(sums, field.name)"),
     ],
+    "training/objectives/rdrop.py": [
+        ("token_loss.sum() + alpha / 2 * kl", "token_loss.sum() + alpha * kl"),
+    ],
     "training/losses.py": [
-        ("objective + rdrop_alpha / 2 * kl", "objective + rdrop_alpha * kl"),
+        ("p.sub_(eps / p.shape[1])", "p.sub_(eps)"),
+        ("parameter.grad.mul_(self.sums[3] / total[3])", "pass"),
+        ("(trainer.accumulate_grad_batches * trainer.world_size)", "trainer.accumulate_grad_batches"),
+        ('reduce_op="sum")', 'reduce_op="mean")'),
     ],
     "training/training_sums.py": [
-        ("divisor / float(self._step[3])", "divisor / float(self._batches[-1][0][3])"),
-        ("UNIT * trainer.accumulate_grad_batches", "UNIT * len(self._batches)"),
-        ("self._logged += self._step", "self._logged = self._step"),
-        ("trainer.accumulate_grad_batches * trainer.world_size", "trainer.accumulate_grad_batches"),
-        ('reduce_op="sum")', 'reduce_op="mean")'),
-        ("loss_is_finite = bool(self._step.isfinite().all())", "loss_is_finite = True"),
+        ("self._logged += step", "self._logged = step"),
+        ("loss_is_finite = bool(step.isfinite().all())", "loss_is_finite = True"),
         ("parameter.grad = None if gradient is None else gradient.to(parameter.device)", "pass"),
     ],
     "training/module.py": [

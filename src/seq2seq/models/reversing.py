@@ -20,9 +20,7 @@ class ReversingSeq2Seq(Seq2Seq):
         """Encode source sentences."""
         order = reversed_positions(source.lengths, source.ids.shape[1])
         states, summary = self.encoder(self.source_embedding(source.ids.gather(1, order)), source.lengths)
-        states = states.gather(
-            1, order.unsqueeze(2).expand_as(states)
-        )  # the same positions restore the order
+        states = states.gather(1, order.unsqueeze(2).expand_as(states))  # restores the order
         return self.decoder.init_memory(states, source.is_token, summary)
 
 

@@ -128,6 +128,10 @@ class TrainingSums(Callback):
             return
         state = checkpoint["sums"]
         self._logged, self._num_nonfinite = state["logged"].cpu(), state["num_nonfinite"]
+        if "gradients" in state:
+            raise InputError(
+                "ckpt_path: an earlier version saved it between the batches of a step: choose one from the end of a step"
+            )
         if "step" in state:
             self.step_mean.sums, self._gradients = state["step"], state["mean_gradients"]
 
