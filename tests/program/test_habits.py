@@ -19,7 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq.common.written import RUN, Written, event_files
+from seq2seq.common.written import RUN, Written, claim, event_files
 from seq2seq.run.config import HYDRA_BASE
 from seq2seq.run.procedure import warn_of_slow_precision, write_hparams
 from tests.conftest import ROOT, TINY
@@ -187,9 +187,7 @@ def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
 def test_a_run_that_began_from_another_checkpoint_continues_from_its_own(here, program, tiny_run):
     run = [*TINY, "name=begun", f"ckpt_path={tiny_run}/checkpoints/last.ckpt"]
     program(*run, "trainer.max_epochs=3", cwd=here, check=0)
-    (here / "runs/baseline/begun/.replaced").mkdir()  # of an overwrite that was killed
     done = program(*run, "trainer.max_epochs=4", cwd=here, check=0)
-    assert not (here / "runs/baseline/begun/.replaced").exists()
     assert "epoch   4/" in done.text
     assert "epoch   3/" not in done.text
     assert hparams_of(here / "runs/baseline/begun")["trainer.max_epochs"].number_value == 4
@@ -401,11 +399,10 @@ def test_the_row_of_a_folder_of_logs_is_replaced_at_an_address_too(name, address
     (folder / "mine.hparams").write_text("mine")
     (folder / "events.out.tfevents.1.mine.2.0.hparams").touch()
     write_hparams(str(other), {"trainer.max_epochs": 9}, {"test/bleu": 1.0})
-    files = Written(tmp_path)
-    files.claim(Path(address.format(folder), event_files()))
     given = {"trainer.max_epochs": 0, "clip": float("inf")}
     for epochs in (1, 2):
-        run = RUN.set(files)
+        run = RUN.set(Written(tmp_path))
+        claim(Path(address.format(folder), event_files()))
         write_hparams(address.format(folder), given | {"trainer.max_epochs": epochs}, {"test/bleu": 1.0})
         RUN.reset(run)
         assert hparams_of(folder)["trainer.max_epochs"].number_value == epochs

@@ -151,6 +151,17 @@ def test_an_overwrite_that_is_killed_before_its_first_checkpoint_has_not_been(mo
     }
 
 
+def test_checkpoints_behind_a_link_are_of_the_run_and_are_not_removed(run, program, tmp_path):
+    shutil.move(run / "checkpoints", tmp_path / "scratch")
+    (run / "checkpoints").symlink_to(tmp_path / "scratch")
+    tiny = [*TINY, f"hydra.run.dir={run}"]
+    program(*tiny, "seed=3", "trainer.max_epochs=3", cwd=tmp_path, check=0)
+    before = held(tmp_path / "scratch")
+    done = program(*tiny, "overwrite=true", cwd=tmp_path, check=2)
+    assert "scratch/best.ckpt" in done.text.splitlines()[-1]
+    assert held(tmp_path / "scratch") == before
+
+
 def test_a_hostile_list_reaches_no_file_outside_of_its_folder(run, program, tmp_path):
     mine = put(tmp_path / "mine", ["thesis.tex", "best.ckpt"])
     (run / "linked").symlink_to(tmp_path / "mine")

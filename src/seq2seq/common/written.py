@@ -25,7 +25,7 @@ def event_files() -> str:
 
 
 class Written:
-    """The list of a folder; `others` were written before it kept one."""
+    """The list of a folder; `others` were written before it kept one. Relative paths are in the folder."""
 
     def __init__(self, folder: Path, others: Iterable[Path] = ()) -> None:
         self.folder = folder.resolve()
@@ -36,7 +36,7 @@ class Written:
         path = self.folder / LIST
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
             with suppress(ValueError, RecursionError):  # half a line, of a start that was killed
-                self.names.add(str(json.loads(line)))
+                self.names.add(self.name_of(str(json.loads(line))))
 
     def name_of(self, path: str | Path) -> str:
         """Return the name of a file in the list: in the folder, or else the whole path."""
@@ -92,12 +92,12 @@ RUN: ContextVar[Written | None] = ContextVar("run", default=None)
 def claim(*paths: str | Path) -> None:
     """List files of the run that is at work before they are written, see `Written.claim`."""
     if (files := RUN.get()) is not None:
-        files.claim(*paths)
+        files.claim(*(Path(path).absolute() for path in paths))
 
 
 def is_own(path: str | Path) -> bool:
     """Return whether the run that is at work has written a file."""
-    return (files := RUN.get()) is not None and path in files
+    return (files := RUN.get()) is not None and Path(path).absolute() in files
 
 
 def require_mark(path: Path, mark: bytes) -> None:

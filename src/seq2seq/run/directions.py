@@ -144,7 +144,7 @@ def checkpoint_files(config: DictConfig) -> list[Path]:
                     f"another callbacks.{name}.dirpath"
                 )
     places = [*writers, *((folder, "best") for folder, _ in writers)]  # a link to the best of several
-    return [Path(folder, f"{name}.ckpt") for folder, name in places]
+    return [Path(folder, f"{name}.ckpt").absolute() for folder, name in places]
 
 
 def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:

@@ -53,7 +53,7 @@ def relative_to_cwd(path: Path) -> Path:
 
 def written_in(run_dir: Path) -> Written:
     """Return the list of a folder; without one, what has the names of a run of version 0.4, if its configuration is there."""
-    names: list[str] = []
+    run_dir, names = run_dir.absolute(), list[str]()
     log = run_dir / "train.log"
     if not (run_dir / LIST).is_file() and log.is_file():
         processes = re.findall(r"cores, process (\d+)\n", log.read_text(encoding="utf-8", errors="replace"))

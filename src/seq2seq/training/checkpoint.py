@@ -187,7 +187,7 @@ class DurableCheckpointIO(TorchCheckpointIO):
         partial = path.with_name(f"{path.name}.partial")
         try:
             claim(path, partial)
-        except InputError as error:
+        except (InputError, OSError) as error:
             raise TrainingFailed(f"{error}; the same command continues") from error
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
