@@ -24,8 +24,6 @@ from typing import Any
 
 import yaml
 
-from seq2seq.data.words import join_words
-
 FOLDER = Path(__file__).parent
 
 
@@ -839,8 +837,10 @@ def sample(sentences: Sentences, count: int, split: str, *, clauses: int, max_wo
         if len(phrase.source) <= max_words and split_of(combinations) == split:
             phrase = spell(phrase)
             source, target = (
-                join_words([words[0][0].upper() + words[0][1:], *words[1:]], language)
-                for words, language in ((phrase.source, "en"), (phrase.target, "fr"))
+                re.sub(
+                    rf"(?<=') | (?=[{marks}])", "", " ".join([words[0][0].upper() + words[0][1:], *words[1:]])
+                )
+                for words, marks in ((phrase.source, ".?"), (phrase.target, "."))  # which follow a word
             )
             links = " ".join(
                 f"{i}{'?' if (i, j) in phrase.possible else '-'}{j}" for i, j in sorted(phrase.links)

@@ -11,11 +11,9 @@ from seq2seq.data.languages import target_tag
 from seq2seq.data.multilingual import MultilingualText
 from seq2seq.data.report import overlap
 from seq2seq.data.text import Splits, hold_out, warn_of_seen
-from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.models.folder import SavedModel
 from tests.conftest import TINY
-from tests.small import model_of, tokenizers_of
+from tests.small import tokenizers_of
 
 EN = [
     f"a {color} {thing} is here ."
@@ -190,21 +188,6 @@ def test_capitals_of_a_new_language_are_learned_by_a_training_that_starts_from_a
     data.start_with(tokenizers_of([pairs["de"]], ("fr", "und"))[0], target)
     found = data.tokenizers[1]
     assert [found.text(["hand"], code) for code in ("de", "en")] == ["Hand", "hand"]
-
-
-def test_words_are_joined_by_the_rules_of_each_language():
-    pairs = [SentencePair(f"xx{code} a word ?", "a word ?") for code in ("fr", "de")]
-    codecs = tokenizers_of(pairs * 9, ("mul", "mul"))
-    assert codecs[1].text(["Pleut", "?"], "fr") == "Pleut ?"
-    assert codecs[1].text(["Pleut", "?"], "de") == codecs[1].text(["Pleut", "?"]) == "Pleut?"
-    model = model_of(source_vocab_size=codecs[0].vocab_size, target_vocab_size=codecs[1].vocab_size).float()
-    model.decoder.output.bias.data[codecs[1].encode("?")[0]] = 1e3
-    sentences = [pair.source for pair in pairs]
-    texts = [found.text for found in Translator(SavedModel(model, *codecs)).translate(sentences)]
-    assert texts[0].startswith("? ?")
-    assert texts[1].startswith("??")
-    for code, text in zip(("fr", "de"), texts, strict=True):
-        assert Translator(SavedModel(model, *codecs), to=code).translate(["a word ?"])[0].text == text
 
 
 def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(files, program):

@@ -1,3 +1,4 @@
+import json
 import re
 from functools import partial
 
@@ -14,7 +15,6 @@ from seq2seq.data.tokenizers import (
     WhitespaceTokenizer,
     WordTokenizer,
     save_proved,
-    warn_of_lost_text,
 )
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.data.words import clean
@@ -73,15 +73,6 @@ def test_special_tokens_written_in_a_text_stay_text(subwords):
 
 
 ORDINARY = {
-    "word": {
-        "en": [
-            "I don't know, do you?",
-            "The well-known (old) man sleeps.",
-            "It's five o'clock in the dogs' house!",
-        ],
-        "fr": ["L'homme n'est pas là, est-ce qu'il dort ?", "Il dit : « oui » !", "Aujourd'hui, j'ai peur."],
-    },
-    "basic_english": {"en": ["i don't know, do you?", "the old (small) man's hat.", "at the dogs' house!"]},
     "moses": {
         "en": ["I don't know: the dogs' hat is $5.50 & Mr. Smith's?", 'He says "yes" (I think)!'],
         "fr": ["L'homme n'est pas là, est-ce qu'il dort ?", "Il dit : « oui » !"],
@@ -122,7 +113,7 @@ def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
 
 @pytest.mark.parametrize(
     ("name", "language", "least"),
-    [("word", "en", 0.9985), ("word", "fr", 1.0), ("word", "de", 0.9985),
+    [("word", "en", 1.0), ("word", "fr", 1.0), ("word", "de", 1.0),
      ("moses", "en", 0.9975), ("moses", "de", 0.9965), ("moses", "fr", 0.9985)],
 )  # fmt: skip
 def test_nearly_every_real_sentence_is_restored_exactly(real_data, name, language, least):
@@ -349,15 +340,36 @@ def test_a_tokenizer_that_loses_what_it_has_learned_is_refused_when_it_is_saved(
             write(tmp_path)
 
 
-def test_a_tokenizer_whose_text_does_not_come_back_is_warned_of(capsys):
-    texts = ["The dog.", "A cat, a cow."]
-    for tokenizer, is_warned in (
-        (WordTokenizer(language="en"), False), (WordTokenizer(language="en", lowercase=True), False),
-        (WordTokenizer(language="en", rules="basic_english"), True), (WordTokenizer(language="tr", lowercase=True), False),
-    ):  # fmt: skip
-        tokenizer.fit(texts)
-        warn_of_lost_text(tokenizer, [*texts, ""])
-        assert ("do not come back" in capsys.readouterr().err) == is_warned
+@pytest.mark.parametrize(("options", "text"), [
+    ({"joints": False}, "i see ( the dogs' ) house ."), ({"rules": "basic_english"}, "i see ( the dogs ' ) house ."), ({"rules": "moses"}, "i see (the dogs') house."),
+])  # fmt: skip
+def test_words_without_joints_are_those_of_a_paper_and_spaces_separate_them(options, text, tmp_path):
+    tokenizer = WordTokenizer(language="en", **options)
+    tokenizer.fit(["i see (the dogs') house."])
+    tokenizer.save(tmp_path, "source")
+    loaded = Tokenizer.load(tmp_path, "source")
+    assert (
+        tokenizer.decode(tokenizer.encode("i see (the dogs') house."))
+        == text
+        == loaded.decode(loaded.encode(text))
+    )
+    with pytest.raises(InputError, match="joints"):
+        WordTokenizer(language="en", **options | {"joints": "yes" if "joints" in options else True})
+
+
+@pytest.mark.parametrize("rules", ["word", "basic_english", "moses"])
+def test_words_of_rules_that_are_gone_are_refused_with_what_to_do(rules, tmp_path):
+    tokenizer = WordTokenizer(language="en", rules=rules)
+    tokenizer.fit(["a b"])
+    tokenizer.save(tmp_path, "source")
+    saved = json.loads((tmp_path / "source.json").read_text())
+    del saved["arguments"]["joints"]  # which a folder of 0.4 does not have
+    (tmp_path / "source.json").write_text(json.dumps(saved))
+    if rules == "moses":  # is as it was
+        assert Tokenizer.load(tmp_path, "source").decode([4, 5]) == "a b"
+    else:
+        with pytest.raises(InputError, match="train it again"):
+            Tokenizer.load(tmp_path, "source")
 
 
 def test_text_that_keeps_its_case_is_not_given_another(tmp_path):

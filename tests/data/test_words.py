@@ -4,11 +4,13 @@ import locale
 import re
 import unicodedata
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq.common.marks import ESCAPED, JOINT, SPACE_MARK, shown
 from seq2seq.data import PairsCorpus
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair, with_alignments
@@ -25,7 +27,7 @@ SENTENCE = "Two dogs run."
     "written",
     ["Two  dogs\trun. ", "Two\u00a0dogs\u202frun.", "\ufeffTwo dogs run.", "\u200bTwo dogs run.", "Two do\u00adgs run.\r",
      "\u200eTwo dogs\u200f run.", "Two\u3000dogs\u2028run.", "Two\0 do\x07gs \u200b run.", "\u2067Two\u2069 dogs\x85run.", "\x93Two\x94 dogs run.\x80",
-     "Two \u3164dogs run.\ufff9\U000e0001\U0001d173"],
+     "Two \u3164dogs\udcff\ud800 run.\ufff9\U000e0001\U0001d173"],
 )  # fmt: skip
 def test_every_tokenizer_reads_the_same_sentence_whatever_its_spaces_and_invisible_characters(written):
     subwords = SentencePieceTokenizer(vocab_size=300)
@@ -92,6 +94,45 @@ def test_no_word_begins_with_a_mark_and_words_of_parts_are_words_of_the_whole(te
         end = start + len(word)
 
 
+DRAWN = [
+    "".join(Random(seed).choices(LETTERS + JOINT + SPACE_MARK + "、「）ABC", k=seed % 24))
+    for seed in range(1000)
+]
+"""Texts that a page splits and joins as the program does."""
+
+
+@settings(max_examples=2000, deadline=None)
+@given(
+    text=st.text(
+        st.one_of(st.characters(), st.sampled_from(LETTERS + JOINT + ESCAPED + SPACE_MARK + "、「）")),
+        max_size=20,
+    )
+)
+def test_words_make_every_clean_text_again_and_are_read_without_their_joints(text):
+    tokenizer = WordTokenizer()
+    tokenizer.fit([text])
+    ids = tokenizer.encode(text)
+    assert tokenizer.join(tokenizer.split(text)) == tokenizer.decode(ids) == clean(text)
+    assert tokenizer.words(ids) == split_words(text)
+
+
+@pytest.mark.parametrize(("text", "tokens"), [
+    ("Press Ctrl+V (twice).", "Press Ctrl ￭+￭ V (￭ twice ￭) ￭."), ("l'ami d' Hans' Haus", "l'￭ ami d' Hans' Haus"), ("20 % oder 20%", "20 % oder 20 ￭%"),
+    ("使用Writer 7、 字（漢 字）", "使 用 ￭Writer 7 、￭ 字 （ 漢 ￭字 ）"), ("“字”。", "“￭ 字 ￭” 。"),
+])  # fmt: skip
+def test_the_word_of_the_kind_with_fewer_words_carries_the_joint(text, tokens):
+    assert WordTokenizer().tokens(text) == tokens.split()
+
+
+def test_a_word_whose_joint_is_unknown_is_read_as_the_word():
+    tokenizer = WordTokenizer()
+    tokenizer.fit(["(a dog) a b. b. b 1 %"])
+    for text, known in (("b 1%.", "b 1 %."), ("a ( b", "a (b"), ("a . dog", "a. dog")):
+        assert tokenizer.decode(tokenizer.encode(text)) == known
+        assert not tokenizer.unknown(text)
+    assert tokenizer.unknown("(cat)") == ["cat"]
+
+
 @pytest.mark.parametrize("letter", ["漢", "!", "😀"])
 def test_a_long_line_without_spaces_is_read(letter):
     """In a time that is its length; squared, it would be an hour."""
@@ -128,9 +169,8 @@ def test_capitals_with_and_without_a_dot_come_back(language):
 ])  # fmt: skip
 def test_letters_of_chinese_and_japanese_are_words(language, text, words):
     assert split_words(text) == words.split()
-    written = WordTokenizer(language=language).join(words.split())
-    assert written.replace(" ", "") == text.replace(" ", "")
-    assert (" " in written) == ("Writer" in written or language == "en")
+    marked = WordTokenizer(language=language).tokens(text)
+    assert not [token for token in marked if JOINT in token and shown(token)[0] > "\u3000"]
 
 
 @pytest.mark.parametrize(("texts", "words"), [
@@ -201,17 +241,9 @@ def test_bleu_is_that_of_the_language_whatever_its_code(codes, text, reference):
     assert score > 30
 
 
-def test_a_shared_vocabulary_has_the_rules_of_its_own_language():
-    english = WordTokenizer(language="en")
-    english.fit(["yes ?"])
-    assert (english.join(["yes", "?"]), english.share("fr").join(["yes", "?"])) == ("yes?", "yes ?")
-
-
-def test_rules_of_moses_and_of_spacing_know_every_code():
+def test_rules_of_moses_know_every_code():
     for code in ("pt-BR", "eng_Latn", "fra", "zh-TW"):
         assert WordTokenizer(language=code, rules="moses").tokens("old dog.")[-1] == "."
-    assert WordTokenizer(language="fra_Latn").join(["oui", "?"]) == "oui ?"
-    assert WordTokenizer(language="en-GB").join(["don'", "t"]) == "don't"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from seq2seq.data.vocabulary import SPACE_MARK
+from seq2seq.common.marks import shown
 
 SHADES = (0.7, "█"), (0.5, "▓"), (0.3, "▒"), (0.1, "░"), (0.0, " ")
 """Minimum weight of each shade."""
@@ -22,8 +22,8 @@ def columns_of(text: str) -> int:
 
 
 def fitted(token: str, columns: int) -> str:
-    """Return a token in so many columns: cut, or filled with spaces; the mark of a space as a dot."""
-    text = "".join(each if each.isprintable() else "?" for each in token.replace(SPACE_MARK, "·"))
+    """Return a token in so many columns: cut, or filled with spaces."""
+    text = "".join(each if each.isprintable() else "?" for each in shown(token))
     if columns_of(text) > columns:
         while columns_of(text) >= columns and text:
             text = text[:-1]

@@ -10,7 +10,8 @@ from typing import Any
 
 import regex
 
-from seq2seq.data.words import LETTERS, clean, lowered, raised
+from seq2seq.data.languages import has_dotless_i
+from seq2seq.data.words import LETTERS, clean, lowered
 
 _OPENING = r'(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*+'
 _CLOSING = r"""[\p{Pe}\p{Pf}\p{Pi}"']"""
@@ -110,7 +111,7 @@ def _words(text: str, language: str) -> Iterator[tuple[Any, Start | None]]:
 
 
 def _capitalized(word: str, language: str) -> str:
-    first = raised(word[:1], language)
+    first = "İ" if word[:1] == "i" and has_dotless_i(language) else word[:1].upper()
     has_capital = lowered(first, language) == word[:1]  # ß has none
     return first + word[1:] if has_capital else word
 

@@ -28,13 +28,7 @@ from seq2seq.data.text import (
     warn_of_seen,
     with_alignments,
 )
-from seq2seq.data.tokenizers import (
-    SentencePieceTokenizer,
-    Tokenizer,
-    WordTokenizer,
-    save_proved,
-    warn_of_lost_text,
-)
+from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer, save_proved
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
 
@@ -216,7 +210,7 @@ class TranslationDataModule(pl.LightningDataModule):
             if isinstance(source, SentencePieceTokenizer):
                 source.fit([*sources, *targets])
                 target = source.share(self.target_language)
-            else:  # words are split and joined by the rules of a language
+            else:  # Moses splits words by the rules of a language
                 target = self.tokenizer(language=self.target_language)
                 if type(source).fit in (Tokenizer.fit, WordTokenizer.fit):
                     source.fit(sources)
@@ -264,7 +258,6 @@ class TranslationDataModule(pl.LightningDataModule):
                 "data.both_directions=true needs one vocabulary, and the model to start from (init_from) has two"
             )
         announce("tokenizing")
-        warn_of_lost_text(tokenizers[1], [pair.target for pair in splits.train[:200]])
         train = self.encode_train(splits.train)
         validation, test = (
             self.encode(split, MAX_TRANSLATED, truncate=True, keep_blank=True)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
 from hydra_checked import nearest as nearest_name
+from seq2seq.common.marks import shown
 from seq2seq.common.progress import warn
 from seq2seq.errors import InputError
 
@@ -145,7 +146,9 @@ def require_tags(
     """
     if target_language != "mul":
         return
-    tags = {token.lstrip("▁") for token in vocabulary if re.fullmatch("▁?xx[a-z0-9]{2,}", token)}
+    tags = {
+        word for word in (shown(token, "") for token in vocabulary) if re.fullmatch("xx[a-z0-9]{2,}", word)
+    }
     for sentence in filter(None, sentences):
         tag = re.match("xx[a-z0-9]{2,}(?= )", sentence)
         if tag is None or (len(tags) > 1 and tag[0] not in tags):

@@ -26,6 +26,7 @@ import sentencepiece
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.counted import counted
 from seq2seq.common.files import on_disk
+from seq2seq.common.marks import SPACE_MARK, shown
 from seq2seq.common.numbers import Positive
 from seq2seq.common.progress import warn
 from seq2seq.common.trust import require_trusted
@@ -35,13 +36,12 @@ from seq2seq.data.vocabulary import (
     BEGIN_ID,
     END_ID,
     PADDING_ID,
-    SPACE_MARK,
     SPECIALS,
     UNKNOWN,
     UNKNOWN_ID,
     vocabulary_size,
 )
-from seq2seq.data.words import LETTERS, clean, join_basic_english, join_words, lowered, split_words
+from seq2seq.data.words import LETTERS, clean, join_with_joints, lowered, split_with_joints, split_words
 from seq2seq.errors import InputError
 
 MAX_TOKENS, MAX_FILE = 500_000, 64 * 2**20
@@ -193,8 +193,12 @@ class Tokenizer(ABC):
         return [self._ids.get(token, UNKNOWN_ID) for token in tokens]
 
     def words(self, ids: Iterable[int]) -> list[str]:
-        """Return the tokens of ids."""
-        return [self.vocabulary[index] for index in ids]
+        """Return the tokens of ids as people read them, see `shown`."""
+        return [self.shown(self.vocabulary[index]) for index in ids]
+
+    def shown(self, token: str) -> str:
+        """Return a token as people read it."""
+        return token
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a sentence, without ``<bos>`` and ``<eos>``.
@@ -208,27 +212,25 @@ class Tokenizer(ABC):
         return [self.encode(text) for text in texts]
 
     def unknown(self, text: str) -> list[str]:
-        """Return the tokens of a sentence that are not in the vocabulary."""
+        """Return the tokens of a sentence that are not in the vocabulary, as people read them."""
         tokens = self.tokens(text)
-        return [token for token, index in zip(tokens, self.ids(tokens), strict=True) if index < len(SPECIALS)]
+        return [
+            self.shown(t) for t, index in zip(tokens, self.ids(tokens), strict=True) if index < len(SPECIALS)
+        ]
 
     def decode(self, ids: Iterable[int], language: str = "") -> str:
         """Return the text of token ids as one line, without special tokens except ``<unk>``; see `text`."""
-        return self.text(self.words(i for i in ids if i >= len(SPECIALS) or i == UNKNOWN_ID), language)
+        kept = (index for index in ids if index >= len(SPECIALS) or index == UNKNOWN_ID)
+        return self.text([self.vocabulary[index] for index in kept], language)
 
     def text(self, tokens: Sequence[str], language: str = "") -> str:
         """Return the text of tokens as one line, with the case restored if `truecase` is set.
 
         `language` is the code of the text's own, of text in several.
         """
-        joined = self.join_in(language, tokens)
-        text = re.sub(r"[\r\n]", " ", joined)  # subwords spell rare characters in bytes
+        text = re.sub(r"[\r\n]", " ", self.join(tokens))  # subwords spell rare characters in bytes
         casing = self.casings.get(language, self.casing)
         return casing.restored(text, self.language) if self.truecase else text
-
-    def join_in(self, language: str, tokens: Sequence[str]) -> str:
-        """Return the text of tokens in one of several languages, if it is joined by rules of its own; see `join`."""
-        return self.join(tokens)
 
     # --- files ---
 
@@ -315,25 +317,6 @@ def save_proved(tokenizer: Tokenizer, folder: Path, side: str, texts: Iterable[s
             )
 
 
-def warn_of_lost_text(tokenizer: Tokenizer, texts: Iterable[str]) -> None:
-    """Warn if a quarter of some texts do not come back from their tokens, so that no translation can equal them."""
-    num_texts, lost = 0, list[tuple[str, str]]()
-    for text in filter(None, map(clean, texts)):
-        ids = tokenizer.encode(text)
-        if UNKNOWN_ID not in ids:
-            num_texts, back = num_texts + 1, tokenizer.decode(ids)
-            is_kept = back == text or (
-                tokenizer.lowercase and tokenizer.prepared(back) == tokenizer.prepared(text)
-            )
-            lost += [] if is_kept else [(text, back)]
-    if len(lost) > num_texts / 4:
-        text, back = min(lost, key=lambda pair: len(pair[0]))
-        warn(
-            f"data.tokenizer: {len(lost):,} of {num_texts:,} training targets do not come back from their tokens as they are "
-            f"written, such as {text!r:.80} as {back!r:.80}: scores compare text"
-        )
-
-
 LONGEST_MEAN = 10
 """Letters of a word on average, beyond which words are not separated: German text has 6."""
 
@@ -344,13 +327,21 @@ class WordTokenizer(Tokenizer):
     Args:
         rules: ``word``: words with their hyphens, and punctuation marks; ``basic_english``: the tokenizer of
             torchtext, for lower-cased English; ``moses``: the Moses tokenizer of the language (sacremoses).
+        joints: Whether tokens carry where they touch, see `split_with_joints`, so that every clean text comes back; without
+            them single spaces separate tokens, and sacremoses joins those of ``moses``. None: with the rules ``word``.
         **options: Arguments of `Tokenizer`.
 
     Raises:
-        InputError: The rules do not support the language.
+        InputError: The rules do not support the language, or have no joints.
     """
 
-    def __init__(self, *, rules: str = "word", **options: Any) -> None:
+    def __init__(self, *, rules: str = "word", joints: bool | None = None, **options: Any) -> None:
+        self.joints = rules == "word" if joints is None else joints
+        self.arguments["joints"] = self.joints
+        if not isinstance(self.joints, bool):
+            raise InputError(f"data.tokenizer.joints={self.joints!s:.40}: expected true or false")
+        if self.joints and rules != "word":
+            raise InputError(f"data.tokenizer.joints=true needs rules=word, not {rules}")
         super().__init__(**options)
         self._use_rules(rules)
 
@@ -362,11 +353,9 @@ class WordTokenizer(Tokenizer):
         return other
 
     def _use_rules(self, rules: str) -> None:
-        self._split: Callable[[str], list[str]]
-        self._join: Callable[[Sequence[str]], str]
-        if rules == "word":
-            self._split, self._join = split_words, partial(join_words, language=self.language)
-        elif rules == "basic_english":
+        self._split: Callable[[str], list[str]] = split_with_joints if self.joints else split_words
+        self._join: Callable[[Sequence[str]], str] = join_with_joints if self.joints else " ".join
+        if rules == "basic_english":
             if base_language(self.language) != "en":
                 raise InputError(
                     f"data.tokenizer: basic_english splits English only, not {self.language}: choose "
@@ -374,7 +363,7 @@ class WordTokenizer(Tokenizer):
                 )
             from torchtext.data.utils import get_tokenizer
 
-            self._split, self._join = get_tokenizer("basic_english"), join_basic_english
+            self._split = get_tokenizer("basic_english")
         elif rules == "moses":
             from sacremoses import MosesDetokenizer, MosesTokenizer
             from sacremoses.corpus import NonbreakingPrefixes
@@ -388,8 +377,33 @@ class WordTokenizer(Tokenizer):
                 )
             self._split = partial(MosesTokenizer(language).tokenize, escape=False)
             self._join = partial(MosesDetokenizer(language).detokenize, unescape=False)
-        else:
+        elif rules != "word":
             raise InputError(f"data.tokenizer.rules={rules}: choose word, basic_english or moses")
+
+    def set_vocabulary(self, tokens: Sequence[str]) -> None:
+        """Set the vocabulary; with joints, each word is also known by the most frequent token that is shown as it."""
+        super().set_vocabulary(tokens)
+        if self.joints:
+            most = {self.shown(token): index for index, token in reversed([*enumerate(tokens)])}
+            self._ids = most | self._ids
+
+    def ids(self, tokens: Iterable[str]) -> list[int]:
+        """Return the ids of tokens; one whose joint is unknown is the word without it, before it is ``<unk>``."""
+        known = self._ids
+        return [known[t] if t in known else known.get(self.shown(t), UNKNOWN_ID) for t in tokens]
+
+    def shown(self, token: str) -> str:
+        """Return a token without joints."""
+        return shown(token, SPACE_MARK) if self.joints else token
+
+    def read_model(self, folder: Path, side: str) -> None:
+        """Refuse words that rules of their language joined, which are gone."""
+        found = read_json(folder / f"{side}.json")["arguments"]
+        if "joints" not in found and found.get("rules") != "moses":
+            raise InputError(
+                "its words were joined by rules that are gone: train it again, as python train.py --config-path RUN "
+                f"--config-name config name=again does ({folder / side}.json)"
+            )
 
     def fit(self, texts: Iterable[str]) -> None:
         """Set the vocabulary to the most frequent words of some sentences; warn if they are no words."""
@@ -409,13 +423,8 @@ class WordTokenizer(Tokenizer):
         return self._split(text)
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Join words by the rules of the language."""
+        """Join words at their joints, or else with spaces, or by the rules of Moses."""
         return self._join(list(tokens))
-
-    def join_in(self, language: str, tokens: Sequence[str]) -> str:
-        """Join words by the rules of one of several languages, if those of words are chosen."""
-        is_other = language not in ("", self.language) and self.arguments.get("rules", "word") == "word"
-        return (self.share(language) if is_other else self).join(tokens)
 
 
 class CharacterTokenizer(Tokenizer):

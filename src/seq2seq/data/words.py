@@ -4,17 +4,19 @@ The interactive page has the same rules in JavaScript (``seq2seq/export/static/m
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 
 import regex
 
-from seq2seq.data.languages import base_language, has_dotless_i
+from seq2seq.common.marks import ESCAPED, JOINT, SPACE_MARK, shown
+from seq2seq.data.languages import has_dotless_i
 
 INVISIBLE = regex.compile(
-    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001]"
 )
-"""Control characters that are no white space, soft hyphens, byte order marks, zero-width spaces, marks of direction, fillers,
-marks of annotation, shorthand and music that stand for nothing."""
+"""Control characters that are no white space, and what stands for nothing: soft hyphens, halves of surrogate pairs…"""
 
 
 def clean(text: str) -> str:
@@ -31,13 +33,6 @@ def lowered(text: str, language: str) -> str:
     text = text.replace("I", "ı") if has_dotless_i(language) else text
     return text.replace("İ", "i").lower()
 
-
-def raised(character: str, language: str) -> str:
-    """Return the capital of a character; i becomes İ in Turkish and its relatives."""
-    return "İ" if character == "i" and has_dotless_i(language) else character.upper()
-
-
-# --- words -------------------------------------------------------------------------------------------------
 
 UNSPACED_LETTER = r"(?=[\p{L}\p{Nl}])[\p{Han}\p{Hiragana}\p{Katakana}ー\uff70]"
 """A letter of Chinese or Japanese, which have no spaces: each is a word of its own, with its marks."""
@@ -72,53 +67,14 @@ WORD = regex.compile("|".join(_KINDS))
 LETTERS = regex.compile(f"{LETTER}+")
 """A word as truecasing counts it."""
 
-_UNSPACED, _SPACED = (
-    regex.compile(UNSPACED_LETTER),
-    regex.compile(rf"{UNSPACED_LETTER}\p{{M}}*\s+{UNSPACED_LETTER}"),
-)
-
-QUOTES = {'"': '"', "„": "“”", "“": "”"}
-"""Quotation marks that open, and those that close what they opened."""
-ANGLES = ("«", "»"), ("‹", "›")
-"""Marks that open or close, by the language and the text."""
-OTHER_QUOTES = {
-    "de": {"»": "«", "›": "‹"}, "da": {"»": "«", "›": "‹"}, "sv": {"”": "”", "»": "»"}, "fi": {"”": "”", "»": "»"},
-}  # fmt: skip
-"""Marks that open in a language although they close in others."""
-GLUE = "\0"
-"""Stands where no space is to be; `clean` leaves none in a text."""
-
-_THEN = '(?=[ "“”«»‹›]|$)'
-CLOSING = regex.compile(r" ([.,;:!?…)\]}%»›”।॥،؛؟۔։՝፣-፧።។៕၊။།])" + _THEN)
-FRENCH_CLOSING = regex.compile(r" ([.,…)\]}%›”])" + _THEN)
-"""French has a space before ``? ! : ;`` and inside ``« »``."""
-OPENING = regex.compile(r"(?<=^| )([(\[{«‹¿¡'‘‚]) ")
-FRENCH_OPENING = regex.compile(r"(?<=^| )([(\[{‹'‘‚]) ")
-CURRENCY = regex.compile(r"(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})")
-WIDE = regex.compile(
-    r" ?([\u0f0b\u0f0c\u1361\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?"
-)
-"""Punctuation of Chinese and Japanese, which has its space within; what separates words of Tibetan and Ethiopic."""
-WIDE_QUOTES = regex.compile(r" ?([“”‘’…—]) ?")
-LETTER_GAP = regex.compile(rf"(?<={UNSPACED_LETTER}[\p{{M}}\uff9e\uff9f]*) (?={UNSPACED_LETTER})")
-NUMBER_GAP = regex.compile(
-    rf"(?<={UNSPACED_LETTER}\p{{M}}*) (?=\p{{Nd}})|(?<=[\p{{Nd}}%]) (?={UNSPACED_LETTER})"
-    rf"|(?<={UNSPACED_LETTER}\p{{M}}*) (?=· {UNSPACED_LETTER})|(?<={UNSPACED_LETTER}\p{{M}}* ?·) (?={UNSPACED_LETTER})"
-)
-"""Spaces that Chinese and Japanese do not write at a number and within a foreign name: 5月3日, 3%的, 卡尔·马克思."""
-APOSTROPHE = regex.compile(rf"(?<={LETTER})(['’]) (?![;:!?»](?: |$))")
-ENGLISH_APOSTROPHE = regex.compile(
-    rf"(?i)(?:(?<=(?<!{LETTER})o)|(?<={LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)(?!{LETTER})))(['’]) "
-)
-"""Apostrophes that are not followed by a space in English: o'clock, don't, it's."""
-SPACED_APOSTROPHE = regex.compile(rf"(?<={LETTER}) (?=')")
+_UNSPACED = regex.compile(UNSPACED_LETTER)
+_SPACED = regex.compile(rf"{UNSPACED_LETTER}\p{{M}}*\s+{UNSPACED_LETTER}")
+_WIDE = regex.compile("[\u3001-\u3003\u3008-\u301f・！-／：-＠［-｀｛-･]")
+"""Punctuation of Chinese and Japanese, which has its space within."""
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words, numbers, addresses and punctuation marks of a sentence, cleaned by `clean`.
-
-    Each letter of Chinese and Japanese is a word.
-    """
+    """Return the words, numbers, addresses and marks of a sentence, cleaned; a letter of Chinese or Japanese is a word."""
     return WORD.findall(clean(text))
 
 
@@ -146,57 +102,48 @@ def is_unspaced(texts: Sequence[str]) -> bool:
     num_letters = sum(len(_UNSPACED.findall(text)) for text in texts)
     num_others = sum(_UNSPACED.search(word) is None for text in texts for word in text.split())
     longer = [text for text in texts if len(_UNSPACED.findall(text)) > 1]
-    return num_letters > num_others and 2 * sum(_SPACED.search(text) is not None for text in longer) <= len(
-        longer
-    )
+    num_spaced = sum(_SPACED.search(text) is not None for text in longer)
+    return num_letters > num_others and 2 * num_spaced <= len(longer)
 
 
-def join_words(words: Sequence[str], language: str) -> str:
-    """Join words with spaces, and punctuation by the rules of the language.
+def split_with_joints(text: str) -> list[str]:
+    """Return the words of `split_words`; where two do not stand as `_kinds` says, one carries a `JOINT`.
 
-    French has a space before ``? ! : ;`` and inside ``« »``; English has a space after the apostrophe of
-    ``the dogs' house`` but not in ``it's``; Chinese and Japanese have none at punctuation and numbers. There is none between
-    letters of `UNSPACED_LETTER`.
+    It is the one of the kind with fewer words: ``Ctrl ￭+￭ V``, ``(￭ file ￭)``, ``l'￭ ami``, ``10 ￭%``, ``漢 ￭%``.
     """
-    base = base_language(language)
-    text = " ".join(_quoted(words, base)).replace(f" {GLUE}", "").replace(f"{GLUE} ", "").replace(GLUE, "")
-    text = (FRENCH_CLOSING if base == "fr" else CLOSING).sub(r"\1", text)
-    text = (FRENCH_OPENING if base == "fr" else OPENING).sub(r"\1", text)
-    text = LETTER_GAP.sub("", WIDE.sub(r"\1", CURRENCY.sub(r"\1", text)))
-    if base in ("zh", "ja"):
-        text = NUMBER_GAP.sub("", WIDE_QUOTES.sub(r"\1", text))
-    return (ENGLISH_APOSTROPHE if base == "en" else APOSTROPHE).sub(r"\1", text)
+    text, end = clean(text), 0
+    words = WORD.findall(text)
+    tokens = [word.replace(JOINT, ESCAPED) for word in words]
+    for place, ((left, _), (_, right)) in enumerate(pairwise(map(_kinds, words))):
+        end += len(words[place])
+        has_space = text[end] == " "
+        end += has_space
+        if (0 in (left, right) or left == right == 3) == has_space:
+            if left < right:
+                tokens[place] += JOINT
+            else:
+                tokens[place + 1] = JOINT + tokens[place + 1]
+    return tokens
 
 
-def _quotes(words: Sequence[str], base: str) -> dict[str, str]:
-    """Return the marks that open in a text, and those that close what they opened: of « and » the first one opens."""
-    quotes = {**QUOTES, **OTHER_QUOTES.get(base, {})}
-    for left, right in ANGLES if base != "fr" else ():
-        first = next((word for word in words if word in (left, right)), None)
-        if first == right and left in words:
-            quotes[right] = left
-        elif first == left:
-            quotes.pop(right, None)
-    return quotes
+def join_with_joints(tokens: Sequence[str]) -> str:
+    """Return the text of tokens: the inverse of `split_with_joints` for every clean text."""
+    words = [shown(token, SPACE_MARK) for token in tokens]
+    text = "".join(words[:1])
+    for place, ((left, _), (_, right)) in enumerate(pairwise(map(_kinds, words))):
+        touch = 0 in (left, right) or left == right == 3
+        if tokens[place].endswith(JOINT) or tokens[place + 1].startswith(JOINT):
+            touch = 0 < (left if tokens[place].endswith(JOINT) else right) < 3
+        text += words[place + 1] if touch else f" {words[place + 1]}"
+    return text
 
 
-def _quoted(words: Sequence[str], base: str) -> list[str]:
-    """Return words in which quotation marks are glued to what they quote: every other one of ``"`` closes."""
-    quotes, opened, found = _quotes(words, base), list[str](), list[str]()
-    for place, word in enumerate(words):
-        if len(word) == 1 and opened and word in opened[-1]:
-            opened.pop()
-            found.append(GLUE + word)
-        elif word == '"' and '"' not in words[place + 1 :] and place and words[place - 1] not in "(:":
-            found.append(GLUE + word)  # the last one of an odd number
-        elif word in quotes:
-            opened.append(quotes[word])
-            found.append(word + GLUE)
-        else:
-            found.append(word)
-    return found
+@lru_cache(maxsize=1 << 16)
+def _kinds(word: str) -> tuple[int, int]:
+    """Return the kind of a word to its right and to its left: 0 as 。, 1 another sign, 2 with a letter, 3 as 漢.
 
-
-def join_basic_english(words: Sequence[str]) -> str:
-    """Join tokens of ``basic_english``, where every apostrophe is a token, to English text."""
-    return join_words(SPACED_APOSTROPHE.sub("", " ".join(words)).split(" "), "en")
+    Without a joint words of kind 0 touch all others, and those of kind 3 each other.
+    """
+    if _UNSPACED.match(word) or _WIDE.match(word):
+        return (3, 3) if _UNSPACED.match(word) else (0, 0)
+    return 1 + bool(LETTERS.search(word[-1:])), 1 + bool(LETTERS.search(word))

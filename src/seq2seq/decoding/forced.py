@@ -87,6 +87,7 @@ def force_translate(
                 text=split.pairs[index].target,
                 source_tokens=(*exported.source_tokenizer.words(split.source[index]), END),
                 target_tokens=tuple(target.words(hypothesis.ids)),
+                ids=tuple(hypothesis.ids),
                 score=hypothesis.score,
                 weights=hypothesis.weights,
                 heads=hypothesis.heads,

@@ -13,7 +13,7 @@ from seq2seq.common.progress import tracked
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.data.vocabulary import END, END_ID
+from seq2seq.data.vocabulary import END_ID
 from seq2seq.data.words import split_words
 from seq2seq.decoding.interventions import leave_one_out, tokens_that_stay
 from seq2seq.decoding.translation import Translation
@@ -39,9 +39,8 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
         InputError: The decoder has no attention of this program, or no sentence is left.
     """
     translator = Translator(exported, device=device, batch_size=BATCH_SIZE)
-    encode, ids_of = exported.source_tokenizer.encode, exported.target_tokenizer.ids
     ids = [
-        (encode(text), ids_of(token for token in each.target_tokens if token != END))
+        (exported.source_tokenizer.encode(text), [i for i in each.ids if i != END_ID])
         for text, each in zip(sentences, translator.translate(sentences), strict=True)
     ]
     kept = [pair for pair in ids if all(0 < len(side) <= MAX_PROBED_TOKENS for side in pair)]
@@ -70,8 +69,7 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
 
 def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[np.float64]:
     """Return by how much each token of a translation depends on each source token (T, S), see `leave_one_out`."""
-    ids = [i for i in saved.target_tokenizer.ids(found.target_tokens) if i != END_ID]
-    source, target = saved.source_tokenizer.encode(sentence), ids
+    source, target = saved.source_tokenizer.encode(sentence), [i for i in found.ids if i != END_ID]
     split = EncodedSplit([], Sentences.from_lists([source]), Sentences.from_lists([target]))
     (effects,) = leave_one_out(saved.model.eval(), Batch.from_split(split, [0]))
     return effects[: len(found.target_tokens)]  # without <eos> where the translation was cut

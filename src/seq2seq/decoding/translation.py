@@ -32,6 +32,7 @@ class Translation:
             not requested.
         unknown: Unknown tokens of the source, see `Tokenizer.unknown`; then those of a translation that was given.
         rank: Place among the translations of the sentence, from 1, the best.
+        ids: Ids of the target tokens, which show no joints and may stand for several.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Translation:
     unknown: tuple[str, ...] = ()
     heads: Tensor | None = None
     rank: int = 1
+    ids: tuple[int, ...] = ()
 
     def alignment(self) -> list[tuple[int, int]]:
         """Return (source, target) indices: each target token with its most attended source token.

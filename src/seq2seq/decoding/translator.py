@@ -10,12 +10,13 @@ import numpy as np
 import torch
 
 from seq2seq.common.counted import counted
+from seq2seq.common.marks import shown
 from seq2seq.common.progress import tracked, warn
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
-from seq2seq.data.vocabulary import END, SPACE_MARK, UNKNOWN, UNKNOWN_ID
+from seq2seq.data.vocabulary import END, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import clean, lowered, split_words
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.hypothesis import Hypothesis
@@ -89,9 +90,7 @@ class Translator:
         self._to = to = None if to == self._target_tokenizer.language != "und" else to
         self.num_replaced = 0
         self._languages = {target_tag(code): code for code in self._target_tokenizer.casings}
-        if to is not None and not {target_tag(to), SPACE_MARK + target_tag(to)} & {
-            *self._source_tokenizer.vocabulary
-        }:
+        if to is not None and target_tag(to) not in {shown(t, "") for t in self._source_tokenizer.vocabulary}:
             only = self._target_tokenizer.language
             others = "" if only == "mul" else f", but into {only or 'one language'} only: leave out --to"
             raise InputError(f"the model does not translate into {to!r}{others}")
@@ -292,15 +291,17 @@ class Translator:
         self, source_ids: list[int], source: str, hypothesis: Hypothesis, language: str
     ) -> Translation:
         """Return a hypothesis as a translation into a language; if `source` is given, its words replace ``<unk>``."""
-        tokens = self._target_tokenizer.words(hypothesis.ids)
-        text = self._target_tokenizer.decode(hypothesis.ids, language)
+        tokenizer = self._target_tokenizer
+        tokens, text = tokenizer.words(hypothesis.ids), tokenizer.decode(hypothesis.ids, language)
         if source and UNKNOWN_ID in hypothesis.ids:
             words = _words_of_tokens(self._source_tokenizer, source)
-            tokens = _with_source_words(
-                tokens, words, hypothesis, first=int(self.target_language == "mul" or self._to is not None)
+            parts = [tokenizer.vocabulary[index] for index in hypothesis.ids]
+            parts = _with_source_words(
+                parts, words, hypothesis, first=int(self.target_language == "mul" or self._to is not None)
             )
-            self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - tokens.count(UNKNOWN)
-            text = self._target_tokenizer.text([t for t in tokens if t != END], language)
+            self.num_replaced += hypothesis.ids.count(UNKNOWN_ID) - parts.count(UNKNOWN)
+            tokens = [tokenizer.shown(part) for part in parts]
+            text = tokenizer.text([part for part in parts if part != END], language)
         return Translation(
             text=text,
             source_tokens=(*self._source_tokenizer.words(source_ids), END),
@@ -308,6 +309,7 @@ class Translator:
             score=hypothesis.score,
             weights=hypothesis.weights,
             heads=hypothesis.heads,
+            ids=tuple(hypothesis.ids),
         )
 
 
@@ -319,7 +321,7 @@ def _words_of_tokens(tokenizer: Tokenizer, sentence: str) -> list[str]:
     """
     tokens = tokenizer.tokens(sentence)[:MAX_TOKENS]
     if not tokenizer.has_subwords:
-        return _as_written(tokens, tokenizer, sentence)
+        return _as_written([tokenizer.shown(token) for token in tokens], tokenizer, sentence)
     words = split_words(tokenizer.prepared(sentence))
     try:
         places = word_indices(tokenizer.tokens(sentence), words)[: len(tokens)]

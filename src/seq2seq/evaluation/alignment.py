@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq.common.counted import counted
+from seq2seq.common.marks import SPACE_MARK, shown
 from seq2seq.data.text import read_links
-from seq2seq.data.vocabulary import BEGIN, END, PADDING, SPACE_MARK
+from seq2seq.data.vocabulary import BEGIN, END, PADDING
 from seq2seq.errors import InputError
 
 Links = frozenset[tuple[int, int]]
@@ -184,7 +185,7 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
 def _own_words(tokens: Sequence[str]) -> list[str]:
     kept = [token for token in tokens if token not in UNWORDED]
     if not kept or not kept[0].startswith(SPACE_MARK):
-        return kept
+        return [shown(token, " ") for token in kept]
     return as_text(b"".join(token_bytes(kept))).split()
 
 
@@ -196,7 +197,7 @@ def token_bytes(tokens: Sequence[str]) -> list[bytes]:
     found: list[bytes] = []
     for are_bytes, run in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
         if not are_bytes:
-            found += (as_bytes(token.replace(SPACE_MARK, " ")) for token in run)
+            found += (as_bytes(shown(token, " ")) for token in run)
             continue
         for sign in as_text(bytes(int(token[3:5], 16) for token in run)):
             parts = [bytes([byte]) for byte in as_bytes(sign)]

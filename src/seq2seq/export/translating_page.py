@@ -205,7 +205,7 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         kind = tokenizer.model_type
         scores = base64_of(np.array([piece.score for piece in model.pieces], dtype=np.float32))
     elif type(tokenizer) is WordTokenizer and tokenizer.arguments.get("rules", "word") != "moses":
-        kind = tokenizer.arguments.get("rules", "word")
+        kind = "joints" if tokenizer.joints else tokenizer.arguments.get("rules", "word")
     elif type(tokenizer) in kinds:
         kind = kinds[type(tokenizer)]
     else:

@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from seq2seq.common.marks import shown
 from seq2seq.data.formats.kinds import plain_lines
 from seq2seq.data.text import open_text
-from seq2seq.data.vocabulary import SPACE_MARK
 from seq2seq.errors import InputError
 
 HEADER = re.compile(rb"\d+[ \t]+\d+")
@@ -28,7 +28,7 @@ HEADER = re.compile(rb"\d+[ \t]+\d+")
 def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embedding) -> int:
     """Set the rows of an embedding to the vectors of its tokens in a file; the first vector of a token is used.
 
-    A subword at the beginning of a word (▁dog) gets the vector of the word (dog) if the file has no vector for it.
+    A token with a mark of spaces (▁dog) gets the vector of the word (dog) if the file has no vector for it.
 
     Args:
         path: The file, plain, ``.gz``, ``.bz2``, ``.xz`` or the only file of a zip archive.
@@ -78,10 +78,10 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
 
 
 def ids_by_name(tokens: Sequence[str]) -> dict[str, list[int]]:
-    """Return the ids of the tokens that each name may give a vector to: the token, or the word that a subword begins."""
+    """Return the ids of the tokens that each name may give a vector to: the token, or the word without its marks."""
     found: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
-        for name in {token, token.removeprefix(SPACE_MARK)} - {""}:
+        for name in {token, shown(token, "")} - {""}:
             found.setdefault(name, []).append(index)
     return found
 

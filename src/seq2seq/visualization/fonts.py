@@ -36,7 +36,7 @@ def other_fonts() -> list[tuple[str, frozenset[int]]]:
     return found
 
 
-def shown(label: str) -> tuple[str, list[str]]:
+def drawable(label: str) -> tuple[str, list[str]]:
     """Return a label with squares for the characters that no font has, and the families to draw it in.
 
     The first time that characters are lacking, one line names the packages of fonts.

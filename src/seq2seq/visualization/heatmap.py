@@ -10,7 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from seq2seq.visualization.fonts import shown
+from seq2seq.common.marks import shown
+from seq2seq.visualization.fonts import drawable
 from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
 
 CELL = 0.22
@@ -26,8 +27,8 @@ EVEN = 3
 
 
 def short(token: str, most: int = 18) -> str:
-    """Shorten a token; show the ▁ of SentencePiece as a dot; escape the dollar sign, which begins formulas in matplotlib."""
-    token = f"·{token[1:]}" if token.startswith("▁") and len(token) > 1 else token
+    """Shorten a token, as it is `shown`; escape the dollar sign, which begins formulas in matplotlib."""
+    token = shown(token)
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
@@ -83,7 +84,7 @@ def draw_matrix(
     image = axes.imshow(drawn, cmap=WEIGHTS, vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     axes.xaxis.tick_top()
     for axis, tokens, turned in ((axes.xaxis, source_tokens, 90), (axes.yaxis, target_tokens, 0)):
-        labels = [shown(short(token)) for token in tokens]
+        labels = [drawable(short(token)) for token in tokens]
         families = list(dict.fromkeys(family for _, found in labels for family in found))
         axis.set_ticks(range(len(tokens)), [text for text, _ in labels], rotation=turned, fontsize=points)
         axis.set_tick_params(labelfontfamily=families)
@@ -98,7 +99,7 @@ def draw_matrix(
         axes.scatter(columns, rows, s=size, facecolors="none", edgecolors=VERMILION, linewidths=1)
     named = "gray: it rises" if is_effect else f"colors to {most:.2g}" if most < 1 else ""
     if title or named:
-        text, families = shown(", ".join(filter(None, [title.replace("$", r"\$"), named])))
+        text, families = drawable(", ".join(filter(None, [title.replace("$", r"\$"), named])))
         axes.set_title(text, fontsize=8, family=families)
     return image
 

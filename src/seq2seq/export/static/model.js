@@ -302,7 +302,7 @@ function pathOf(node) {
 
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
 const SPACES = new RegExp(`${SPACE}+`, "gu");
-const INVISIBLE = /[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ufeff\uffa0\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}]/gu;
+const INVISIBLE = /[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0001}]/gu;
 
 const splitSpaces = (text) => text.split(SPACES).filter(Boolean);
 
@@ -333,64 +333,34 @@ const KINDS = [
 const WORD = new RegExp(KINDS.join("|"), "gu");
 const LETTERS = new RegExp(`${LETTER}+`, "gu");
 
-const QUOTES = { '"': '"', "„": "“”", "“": "”" };
-const ANGLES = ["«»", "‹›"];
-const OTHER_QUOTES = { de: { "»": "«", "›": "‹" }, da: { "»": "«", "›": "‹" }, sv: { "”": "”", "»": "»" }, fi: { "”": "”", "»": "»" } };
-const GLUE = "\0";
-const THEN = '(?=[ "“”«»‹›]|$)';
-const CLOSING = new RegExp(String.raw` ([.,;:!?…)\]}%»›”।॥،؛؟۔։՝፣-፧።៕។၊။།])${THEN}`, "gu");
-const FRENCH_CLOSING = new RegExp(String.raw` ([.,…)\]}%›”])${THEN}`, "gu");
-const OPENING = /(?<=^| )([([{«‹¿¡'‘‚]) /gu;
-const FRENCH_OPENING = /(?<=^| )([([{‹'‘‚]) /gu;
-const CURRENCY = /(?<!\p{N} )(?<=^| |\()(\p{Sc}) (?=\p{N})/gu;
-const WIDE = / ?([\u0f0b\u0f0c\u1361\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]) ?/gu;
-const WIDE_QUOTES = / ?([“”‘’…—]) ?/gu;
-const LETTER_GAP = new RegExp(String.raw`(?<=${UNSPACED_LETTER}[\p{M}\uff9e\uff9f]*) (?=${UNSPACED_LETTER})`, "gu");
-const NUMBER_GAP = new RegExp(
-  String.raw`(?<=${UNSPACED_LETTER}\p{M}*) (?=\p{Nd})|(?<=[\p{Nd}%]) (?=${UNSPACED_LETTER})` +
-    String.raw`|(?<=${UNSPACED_LETTER}\p{M}*) (?=· ${UNSPACED_LETTER})|(?<=${UNSPACED_LETTER}\p{M}* ?·) (?=${UNSPACED_LETTER})`,
-  "gu",
-);
-const APOSTROPHE = new RegExp(`(?<=${LETTER})(['’]) (?![;:!?»](?: |$))`, "gu");
-const OCLOCK = `(?<=(?<!${LETTER})o)`;
-const SHORTENED = `(?<=${LETTER})(?=['’] (?:s|t|d|m|ll|re|ve)${NO_LETTER})`;
-const ENGLISH_APOSTROPHE = new RegExp(`(?:${OCLOCK}|${SHORTENED})(['’]) `, "giu");
-const SPACED_APOSTROPHE = new RegExp(`(?<=${LETTER}) (?=')`, "gu");
+const [JOINT, ESCAPED] = ["￭", "\ufff9"];
+const shown = (token) => (token.replace(/^￭+|￭+$/gu, "") || token).replaceAll(ESCAPED, JOINT);
 
-function joinWords(words, language) {
-  const isFrench = language === "fr";
-  const glued = quoted(words, language).join(" ").replaceAll(` ${GLUE}`, "").replaceAll(`${GLUE} `, "").replaceAll(GLUE, "");
-  const closed = glued.replace(isFrench ? FRENCH_CLOSING : CLOSING, "$1").replace(isFrench ? FRENCH_OPENING : OPENING, "$1");
-  const wide = closed.replace(CURRENCY, "$1").replace(WIDE, "$1").replace(LETTER_GAP, "");
-  const text = language === "zh" || language === "ja" ? wide.replace(WIDE_QUOTES, "$1").replace(NUMBER_GAP, "") : wide;
-  return text.replace(language === "en" ? ENGLISH_APOSTROPHE : APOSTROPHE, "$1");
-}
+// The kind of a word to its right and to its left: 0 as 。, 1 another sign, 2 with a letter, 3 as 漢.
+const WIDE = /^[\u3001-\u3003\u3008-\u301f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]/u;
+const [UNSPACED, LAST_LETTER, SOME_LETTER] = [`^${UNSPACED_LETTER}`, `${LETTER}$`, LETTER].map((each) => new RegExp(each, "u"));
+const kinds = (word) => [LAST_LETTER, SOME_LETTER].map((letter) => (UNSPACED.test(word) ? 3 : WIDE.test(word) ? 0 : letter.test(word) ? 2 : 1));
+const touch = (left, right) => !left || !right || (left === 3 && right === 3);
 
-// Marks that open, with those that close what they opened: of « and » the first one opens.
-function quotesOf(words, language) {
-  const quotes = new Map(Object.entries({ ...QUOTES, ...OTHER_QUOTES[language] }));
-  for (const [left, right] of language === "fr" ? [] : ANGLES) {
-    const first = words.find((word) => word === left || word === right);
-    if (first === right && words.includes(left)) quotes.set(right, left);
-    else if (first === left) quotes.delete(right);
+function splitWithJoints(text) {
+  const found = [...text.matchAll(WORD)];
+  const tokens = found.map(([word]) => word.replaceAll(JOINT, ESCAPED));
+  for (let at = 1; at < found.length; at += 1) {
+    const [[left], [, right]] = [kinds(found[at - 1][0]), kinds(found[at][0])];
+    if (touch(left, right) !== (text[found[at].index - 1] === " ")) continue;
+    if (left < right) tokens[at - 1] += JOINT;
+    else tokens[at] = JOINT + tokens[at];
   }
-  return quotes;
+  return tokens;
 }
 
-// Quotation marks are glued to what they quote.
-function quoted(words, language) {
-  const quotes = quotesOf(words, language);
-  const opened = [];
-  return words.map((word, place) => {
-    if (word.length === 1 && opened.at(-1)?.includes(word)) {
-      opened.pop();
-      return GLUE + word;
-    }
-    if (word === '"' && !words.includes('"', place + 1) && place && !"(:".includes(words[place - 1])) return GLUE + word;
-    if (!quotes.has(word)) return word;
-    opened.push(quotes.get(word));
-    return word + GLUE;
-  });
+function joinWithJoints(tokens) {
+  const words = tokens.map(shown);
+  return words.reduce((text, word, at) => {
+    const [[left], [, right]] = [kinds(words[at - 1] ?? word), kinds(word)];
+    const marked = tokens[at - 1]?.endsWith(JOINT) ? left : tokens[at].startsWith(JOINT) ? right : null;
+    return text + (!at || (marked === null ? touch(left, right) : [1, 2].includes(marked)) ? "" : " ") + word;
+  }, "");
 }
 
 // torchtext's basic_english.
@@ -403,14 +373,13 @@ const BASIC = [
   [/[;:]/gu, " "],
 ];
 
+const withSpaces = (words) => words.join(" ");
 const SPLITTERS = {
-  word: { split: (text) => text.match(WORD) ?? [], join: joinWords },
-  basic_english: {
-    split: (text) => splitSpaces(BASIC.reduce((changed, [sign, put]) => changed.replace(sign, put), text.toLowerCase())),
-    join: (words) => joinWords(words.join(" ").replace(SPACED_APOSTROPHE, "").split(" "), "en"),
-  },
+  joints: { split: splitWithJoints, join: joinWithJoints, shown },
+  word: { split: (text) => text.match(WORD) ?? [], join: withSpaces },
+  basic_english: { split: (text) => splitSpaces(BASIC.reduce((changed, [sign, put]) => changed.replace(sign, put), text.toLowerCase())), join: withSpaces },
   character: { split: (text) => Array.from(text), join: (signs) => signs.join("") },
-  whitespace: { split: splitSpaces, join: (words) => words.join(" ") },
+  whitespace: { split: splitSpaces, join: withSpaces },
 };
 
 // ---- Text to subwords and back, as SentencePiece with its identity normalizer and byte fallback
@@ -537,10 +506,13 @@ const MOST_TOKENS = 200; // of a sentence: the page answers while one types
 
 // One language: seq2seq.data.
 class Codec {
-  constructor({ kind, language, dotless, lowercase, tokens, scores, casing }) {
-    Object.assign(this, { language, dotless, lowercase, tokens, casing });
+  constructor({ kind, dotless, lowercase, tokens, scores, casing }) {
+    Object.assign(this, { dotless, lowercase, vocabulary: tokens, casing });
     this.splitter = SPLITTERS[kind] ?? new Subwords({ kind, tokens, scores: floatsOf(scores) });
-    this.ids = new Map(tokens.map((token, id) => [token, id]));
+    this.shown = this.splitter.shown ?? ((token) => token);
+    this.tokens = tokens.map(this.shown);
+    const numbered = (each) => each.map((token, id) => [token, id]);
+    this.ids = new Map([...numbered(this.tokens).reverse(), ...numbered(tokens)]);
   }
 
   // {ids, unknown}: special tokens that are written in a text are words like any other.
@@ -549,13 +521,13 @@ class Codec {
     const prepared = this.lowercase ? lowered(cleaned, this.dotless) : cleaned;
     const words = this.splitter.split(prepared);
     const known = (id) => (id >= NUM_SPECIALS ? id : UNKNOWN_ID);
-    const ids = words.map((word) => known(this.ids.get(word) ?? UNKNOWN_ID));
-    return { ids, unknown: this.splitter.inBytes?.(prepared) ?? words.filter((_, place) => ids[place] === UNKNOWN_ID) };
+    const ids = words.map((word) => known(this.ids.get(word) ?? this.ids.get(this.shown(word)) ?? UNKNOWN_ID));
+    return { ids, unknown: this.splitter.inBytes?.(prepared) ?? words.filter((_, place) => ids[place] === UNKNOWN_ID).map(this.shown) };
   }
 
   write(ids) {
     const kept = ids.filter((id) => id >= NUM_SPECIALS || id === UNKNOWN_ID);
-    const text = this.splitter.join(kept.map((id) => this.tokens[id]), this.language).replace(/[\r\n]/g, " ");
+    const text = this.splitter.join(kept.map((id) => this.vocabulary[id])).replace(/[\r\n]/g, " ");
     return this.casing ? restored(text, this.casing, this.dotless) : text;
   }
 }
