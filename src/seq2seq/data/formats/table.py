@@ -89,7 +89,7 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
         mark = "\t" if "\t" in lines[0] or has_line_ends else BARS
         numbers = [place for place, line in enumerate(lines, start=1) if mark in line or line.strip()]
         rows = [lines[number - 1].split(mark) for number in numbers]
-        if mark == "\t" and (has_line_ends or has_quotes([cell for row in rows[:SAMPLE] for cell in row])):
+        if mark == "\t" and (has_line_ends or has_csv_marks([cell for row in rows[:SAMPLE] for cell in row])):
             say_once(f"{path}: cells have the quotes of CSV, which are taken off")
             return quoted(path, lines, "\t")
         for number, row in zip(numbers, rows, strict=True):
@@ -111,7 +111,7 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
     raise InputError(f"{path}, line 1: no tab: give source and target separated by a tab")
 
 
-def has_quotes(cells: list[str]) -> bool:
+def has_csv_marks(cells: list[str]) -> bool:
     """Return whether cells are quoted as in CSV: all, or some that hold doubled quotes, and no quote stands otherwise."""
     begun = [cell for cell in cells if cell.startswith('"')]
     proper = [cell for cell in begun if QUOTED.fullmatch(cell)]
