@@ -229,7 +229,7 @@ def test_packed_files_one_after_another_are_read_and_nothing_else_after_them(pac
 def test_a_pipe_that_gives_its_bytes_one_by_one_is_what_it_begins_with():
     for content, way in (
         (b"<tmx><body/></tmx>", "TMX"),
-        (b"PAR1abc", "PARQUET"),
+        (b"PAR1abc", "Parquet"),
         ("a\n".encode("utf-16"), "UTF-16"),
     ):
         assert way in refusal(read_lines, through_a_pipe(content, size=1))

@@ -421,7 +421,6 @@ def test_a_translation_is_one_line_though_subwords_can_spell_a_line_feed():
 
 
 def test_an_export_replaces_a_model_whole(tmp_path, folder):
-    (folder / "model.safetensors").write_text("of an earlier export")
     exported_model(tmp_path)
     load_model_folder(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,6 +1,7 @@
 """The example in one file is the default model: the same losses while both are trained."""
 
 import runpy
+from functools import partial
 
 import pytest
 import torch
@@ -87,10 +88,11 @@ def test_losses_and_attention_are_those_of_the_program(example):
             optimizer.step()
 
 
-def test_its_tokens_are_those_of_the_default_tokenizer(example):
-    from seq2seq.data import GrammarCorpus
+def test_its_tokens_are_words_without_joints(example):
+    from seq2seq.data import GrammarCorpus, WordTokenizer
 
-    data = GrammarCorpus(source_language="en", target_language="fr")
+    words = partial(WordTokenizer, joints=False)
+    data = GrammarCorpus(source_language="en", target_language="fr", tokenizer=words)
     pairs = example["read_corpus"]()
     for split, ours in data.prepared.splits.items():
         assert [(each.source, each.target) for each in ours.pairs] == pairs[split]

@@ -130,7 +130,8 @@ class Attention(nn.Module):
         project = partial(nn.Linear, memory_size, query_size, bias=False) if is_projected else nn.Identity
         self.key_projection = project()
         check_score(self.score, query_size, query_size if is_projected else memory_size)
-        self.alignment = alignment and alignment(query_size=query_size, normalizer=normalizer)
+        sizes = {"query_size": query_size, "normalizer": normalizer}
+        self.alignment = None if alignment is None else alignment(**sizes)
         self.dropout = nn.Dropout(dropout)
         # coverage, local and monotonic attention depend on the weights of earlier steps: they have a `history_class`
         kind: Any = self.alignment or self.score
@@ -155,9 +156,8 @@ class Attention(nn.Module):
         queries = query.view(memory.states.shape[0], -1, query.shape[-1])  # (B, Q, d_q)
         is_token, new_state = memory.source_is_token.unsqueeze(1), ()  # (B, 1, S)
         if self.history_class is None:
-            scores = self.score(
-                queries, memory.keys, memory.keys
-            )  # (B, Q, S); these keys are projected, the third argument
+            keys = memory.keys  # projected: the third argument
+            scores = self.score(queries, keys, keys)  # (B, Q, S)
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:
             weights, new_state = self.history_class.attend(self, queries, memory, is_token, state)

@@ -44,9 +44,7 @@ def greedy_search(
     source: SourceBatch,
     *,
     limits: LengthLimits = DEFAULT_LIMITS,
-    choose: Callable[[Tensor, Tensor, int], Tensor] = lambda log_probs, sentences, position: argmax(
-        log_probs
-    ),
+    choose: Callable[[Tensor, Tensor, int], Tensor] = lambda log_probs, *_: argmax(log_probs),
 ) -> list[Hypothesis]:
     """Translate a batch of sentences with the most probable token at each step; return one hypothesis per sentence.
 
