@@ -332,7 +332,11 @@ def test_an_overwrite_that_is_refused_leaves_the_run_as_it_was(wrong, program, t
     changed = {
         str(path.relative_to(run)) for path in {*before, *after} if before.get(path) != after.get(path)
     }
-    assert changed <= {"train.log", *(f".hydra/{name}.yaml" for name in ("config", "hydra", "overrides"))}
+    assert changed <= {
+        ".seq2seq",
+        "train.log",
+        *(f".hydra/{name}.yaml" for name in ("config", "hydra", "overrides")),
+    }
 
 
 FAILS = """

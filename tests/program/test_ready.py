@@ -160,8 +160,12 @@ def test_an_export_says_what_it_replaces_and_keeps_files_that_are_not_its_own(ti
     (tmp_path / "small" / "thesis.txt").write_text("the user's")
     assert "thesis.txt" in program(*line, script=COMMAND, cwd=tmp_path, check=2).text
     assert (tmp_path / "small" / "thesis.txt").read_text() == "the user's"
-    (tmp_path / "p.html").write_text("old")
-    page = program("export", "page", "grammar-en-fr", "-o", "p.html", script=COMMAND, cwd=tmp_path, check=0)
+    page = ["export", "page", "grammar-en-fr", "-o", "p.html"]
+    (tmp_path / "p.html").write_text("the user's")
+    assert "p.html" in program(*page, script=COMMAND, cwd=tmp_path, check=2).text
+    (tmp_path / "p.html").unlink()
+    assert "replaced" not in program(*page, script=COMMAND, cwd=tmp_path, check=0).text
+    page = program(*page, script=COMMAND, cwd=tmp_path, check=0)
     assert "p.html: replaced" in page.text
     example = examples(ROOT / "data/models/grammar-en-fr")[0]  # the page opens with it
     assert example in (tmp_path / "p.html").read_text(encoding="utf-8")

@@ -32,11 +32,13 @@ def again(*overrides):
 
 
 def held(folder):
-    """What a run holds, but for its log and Hydra's own files."""
+    """What a run holds, but for its log, its list and Hydra's own files."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and ".hydra" not in path.parts and path.name not in ("train.log", ".lock")
+        if path.is_file()
+        and ".hydra" not in path.parts
+        and path.name not in ("train.log", ".lock", ".seq2seq")
     }
 
 

@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import BatchSizeFinder, ModelCheckpoint
 from seq2seq.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.config import composed, settings_of
-from seq2seq.run.directions import check_callbacks, directions
+from seq2seq.run.directions import check_callbacks, checkpoint_files, directions
 from seq2seq.training.callbacks import ResumeState, checkpoint_to_keep, moved
 from seq2seq.training.checkpoint import PeriodicCheckpoint
 
@@ -84,6 +84,7 @@ def test_a_declaration_that_is_neither_true_nor_false_is_refused(metric):
 def completed(*overrides):
     with composed(overrides) as config:
         settings = settings_of(config, overrides, "run")
+    checkpoint_files(settings.config)
     return settings.updated(directions(settings.config)).config
 
 

@@ -82,7 +82,7 @@ class Translator:
         if precision == "int8":
             self._models = [quantized(model) for model in self._models]
         self._source_tokenizer, self._target_tokenizer = first.source_tokenizer, first.target_tokenizer
-        self._bounds, self._has_warned = first.limits, False
+        self._bounds, self.tells_long = first.limits, True
         self._device = device
         self._batch_size = batch_size
         self.precision = precision
@@ -256,8 +256,8 @@ class Translator:
         """Warn of the first sentence that is longer than any of the training, once."""
         most = MAX_TOKENS if self._bounds.max_source is None else self._bounds.max_source - 1
         for number, ids in enumerate(encoded, start=first_number + 1):
-            if len(ids) > most and not self._has_warned:
-                self._has_warned = True
+            if len(ids) > most and self.tells_long:
+                self.tells_long = False
                 warn(
                     f"line {number:,} has {len(ids):,} tokens, no sentence of the training more than {most:,}: of such lines, "
                     "sentences may be missing or repeated: give one sentence a line"

@@ -17,6 +17,8 @@ from seq2seq.common.numbers import Dropout, Few, NotNegative, Positive, Rate, Sh
 OTHERS: dict[tuple[str, str], Any] = {
     ("lightning.pytorch.Trainer", "max_epochs"): Annotated[int, Ge(-1)] | None,
     ("lightning.pytorch.Trainer", "max_steps"): Annotated[int, Ge(-1)],
+    ("lightning.pytorch.Trainer", "min_epochs"): Annotated[int, Ge(-1)] | None,
+    ("lightning.pytorch.Trainer", "min_steps"): Annotated[int, Ge(-1)] | None,
     ("lightning.pytorch.Trainer", "num_nodes"): Positive,
     ("lightning.pytorch.Trainer", "accumulate_grad_batches"): Positive,
     ("lightning.pytorch.Trainer", "check_val_every_n_epoch"): Positive | None,

@@ -98,12 +98,8 @@ def run(settings: Settings) -> float | None:
     if not first:
         end_with_parent()
     writes = first and not settings.dry  # with fast_dev_run, Lightning writes nothing either
-    writing = folder if writes else None
-    with (
-        no_empty_folder(folder),
-        at_work(folder) if writes else nullcontext() as files,
-        logged(writing) as told,
-    ):
+    at_work_there, log = (at_work(folder), folder) if writes else (nullcontext(), None)
+    with no_empty_folder(folder), at_work_there as files, logged(log) as told:
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
         if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
             check_early(settings)
@@ -123,11 +119,7 @@ def run(settings: Settings) -> float | None:
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
 
         with process_of(settings):
-            step = (
-                None
-                if checkpoint is None
-                else step_of(checkpoint, tells=first, is_given=checkpoint == settings.config.ckpt_path)
-            )
+            step = step_of(checkpoint, tells=first, is_given=checkpoint == settings.config.ckpt_path)
             data = read_data(settings, folder, checkpoint)
             values = sizes(settings.config, data.num_pairs, earlier.values if earlier and checkpoint else {})
             settings = settings.updated(values)
@@ -227,8 +219,8 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
     return str(last) if has_last else None
 
 
-def step_of(checkpoint: str, *, tells: bool, is_given: bool) -> int:
-    """Return the step that a training has reached in a checkpoint, and print it if it `tells`.
+def step_of(checkpoint: str | None, *, tells: bool, is_given: bool) -> int | None:
+    """Return the step that a training has reached in a checkpoint, if there is one, and print it if it `tells`.
 
     Raises:
         InputError: It is no checkpoint of a training.
@@ -236,6 +228,8 @@ def step_of(checkpoint: str, *, tells: bool, is_given: bool) -> int:
     """
     from seq2seq.training.checkpoint import START_AGAIN, read_checkpoint
 
+    if checkpoint is None:
+        return None
     try:
         found = read_checkpoint(checkpoint, advice="give a checkpoint" if is_given else START_AGAIN)
     except TrainingFailed as error:
@@ -655,6 +649,7 @@ def score(
 
     search, metrics = search_of(settings.config.decoding), {}
     translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
+    translator.tells_long = False  # the table of the splits has their lengths
     (folder / "predictions").mkdir(exist_ok=True)
     for split, encoded in (("val", data.validation), ("test", data.test)):
         if encoded is None:
