@@ -241,6 +241,12 @@ def test_a_schedule_that_cannot_be_followed_is_refused_before_the_first_step(sch
             {"max_time": "00:00:00:01"},
             "each epoch (scheduler.interval)\n",
         ),
+        (
+            partial(TORCH.ExponentialLR, gamma=0.8),
+            10**9,
+            {"max_time": "00:00:00:01", "max_steps": 10**9},
+            "each epoch (scheduler.interval)\n",
+        ),
         (partial(warmup_constant, warmup_steps=2), 1, {}, None),
         (partial(TORCH.ReduceLROnPlateau, patience=1), 1, {}, None),
     ],

@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 import re
+import sys
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -197,12 +198,13 @@ class Schedule(Callback):
             return
         # Lightning drops the state of loaders without a data module if it is asked for their length
         length = lengths(trainer)[self._interval] if getattr(trainer, "datamodule", None) else -1
+        is_soon = 0 <= length <= 100_000  # a second
         with warnings.catch_warnings(action="ignore"):  # PyTorch's, as no step of the optimizer is made
-            for _ in range(length):
+            for _ in range(length if is_soon else 0):
                 schedule.step()
         end = f", {first:.3g} → {optimizer.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
         said = f"note        scheduler: the rate changes each {self._interval} (scheduler.interval)"
-        print(f"{said}{end if length >= 0 else ''}", flush=True)
+        print(f"{said}{end if is_soon else ''}", flush=True)
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
@@ -284,9 +286,12 @@ def lengths(trainer: pl.Trainer) -> dict[str, int]:
         whole = len(data.train_dataloader())
         batches = max(1, int(whole * limit)) if isinstance(limit, float) else min(whole, limit or whole)
     changing = [each for each in callbacks_of(trainer) if isinstance(each, GradientAccumulationScheduler)]
-    sizes = (each.get_accumulate_grad_batches for each in changing)
-    size_of = next(sizes, lambda _: trainer.accumulate_grad_batches)
-    most = trainer.max_steps if trainer.max_epochs == -1 else trainer.max_epochs or 1
-    ends = [0, *accumulate(math.ceil(batches / size_of(epoch)) for epoch in range(most))]
-    total = ends[-1] if trainer.max_steps < 0 else min(ends[-1], trainer.max_steps)
-    return {"step": total, "epoch": bisect_right(ends, total) - 1}
+    epochs, most = trainer.max_epochs or 1, sys.maxsize if trainer.max_steps < 0 else trainer.max_steps
+    if changing and epochs != -1:
+        sizes = map(changing[0].get_accumulate_grad_batches, range(epochs))
+        ends = [0, *accumulate(math.ceil(batches / size) for size in sizes)]
+        total = min(ends[-1], most)
+        return {"step": total, "epoch": bisect_right(ends, total) - 1}
+    of_epoch = math.ceil(batches / trainer.accumulate_grad_batches)
+    total = most if epochs == -1 else min(of_epoch * epochs, most)
+    return {"step": total, "epoch": -1 if changing else total // of_epoch}
