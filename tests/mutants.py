@@ -179,7 +179,7 @@ MUTANTS = {
         ("if data is not self._data:", "if self._data is None:"),
     ],
     "training/schedules.py": [
-        ("math.ceil(batches / size_of(epoch))", "batches"),
+        ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
         ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],

@@ -208,7 +208,8 @@ def test_a_run_that_was_ended_within_an_epoch_is_trained_longer_as_if_it_had_not
     first = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0, STOP=ends)
     again = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0)
     assert "is finished" in again.text
-    ended = re.search("^ended .*step 4 of (?:7|14), .*", first.text, re.MULTILINE)[0]
+    ended = re.search(r"^ended .*", first.text, re.MULTILINE)[0]
+    assert re.search(r"step [124] of \d+, ", ended), ended
     assert ended in again.text
     assert ("trainer.max_time" in ended) == (ends == "time")
     done = program(*run, "trainer.max_epochs=2", "name=two", cwd=tmp_path, check=0)
