@@ -1,7 +1,6 @@
 """The example in one file is the default model: the same losses while both are trained."""
 
 import runpy
-from functools import partial
 
 import pytest
 import torch
@@ -88,16 +87,15 @@ def test_losses_and_attention_are_those_of_the_program(example):
             optimizer.step()
 
 
-def test_its_tokens_are_words_without_joints(example):
-    from seq2seq.data import GrammarCorpus, WordTokenizer
+def test_its_tokens_are_those_of_the_default_tokenizer(example):
+    from seq2seq.data import GrammarCorpus
 
-    words = partial(WordTokenizer, joints=False)
-    data = GrammarCorpus(source_language="en", target_language="fr", tokenizer=words)
+    data = GrammarCorpus(source_language="en", target_language="fr")
     pairs = example["read_corpus"]()
     for split, ours in data.prepared.splits.items():
         assert [(each.source, each.target) for each in ours.pairs] == pairs[split]
     for side, tokenizer in enumerate(data.tokenizers):
         vocabulary = example["vocabulary_of"](pair[side] for pair in pairs["train"])
-        assert list(vocabulary) == tokenizer.vocabulary
+        assert list(vocabulary) == tokenizer.words(range(tokenizer.vocab_size))  # without their joints
     target = [pair.target for pair in data.prepared.test.pairs]
     assert [example["text_of"](example["tokens_of"](text)) for text in target] == target

@@ -208,8 +208,9 @@ def test_a_run_that_was_ended_within_an_epoch_is_trained_longer_as_if_it_had_not
     first = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0, STOP=ends)
     again = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0)
     assert "is finished" in again.text
-    ended = re.search(r"^ended .*", first.text, re.MULTILINE)[0]
-    assert re.search(r"step [124] of \d+, ", ended), ended
+    step, of_epoch = (2, 3) if "trainer.accumulate_grad_batches=3" in more else (4, 7)
+    total = of_epoch * (2 if ends == "time" else 1)
+    ended = re.search(f"^ended .*step {step} of {total}, .*", first.text, re.MULTILINE)[0]
     assert ended in again.text
     assert ("trainer.max_time" in ended) == (ends == "time")
     done = program(*run, "trainer.max_epochs=2", "name=two", cwd=tmp_path, check=0)

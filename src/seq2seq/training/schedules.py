@@ -167,8 +167,8 @@ class Schedule(Callback):
                 "rate continues as in a training of this length"
             )
         try:
-            self._tell(optimizer, trainer)
             schedule = schedule_of(self._factory, optimizer, self._length)
+            self._tell(schedule, optimizer, trainer)
         except (ValueError, TypeError) as error:
             raise InputError(f"scheduler: {error}") from error
         is_plateau = isinstance(schedule, ReduceLROnPlateau)
@@ -187,14 +187,16 @@ class Schedule(Callback):
         when = {"interval": self._interval, "frequency": frequency, "monitor": "val/loss"}
         return {"lr_scheduler": {"scheduler": schedule} | when}
 
-    def _tell(self, optimizer: Optimizer, trainer: pl.Trainer) -> None:
+    def _tell(self, schedule: Any, optimizer: Optimizer, trainer: pl.Trainer) -> None:
         """Print what a schedule of others counts, and the rate at the end of the training, if it has one."""
-        if not trainer.is_global_zero or getattr(self._factory, "func", self._factory).__module__ == __name__:
+        is_ours = getattr(self._factory, "func", self._factory).__module__ == __name__
+        if not trainer.is_global_zero or is_ours or isinstance(schedule, ReduceLROnPlateau):
             return
-        optimizer = copy.copy(optimizer)
-        optimizer.param_groups = [{**group} for group in optimizer.param_groups]  # with rates of its own
-        schedule, first = schedule_of(self._factory, optimizer, self._length), optimizer.param_groups[0]["lr"]
-        if isinstance(schedule, ReduceLROnPlateau):
+        future = copy.copy(optimizer)  # with rates of its own, and a copy of the schedule that steps them
+        future.param_groups = [{**group} for group in optimizer.param_groups]
+        try:
+            schedule, first = copy.deepcopy(schedule, {id(optimizer): future}), future.param_groups[0]["lr"]
+        except TypeError:  # one of the user's that holds what has no copy
             return
         # Lightning drops the state of loaders without a data module if it is asked for their length
         length = lengths(trainer)[self._interval] if getattr(trainer, "datamodule", None) else -1
@@ -202,7 +204,7 @@ class Schedule(Callback):
         with warnings.catch_warnings(action="ignore"):  # PyTorch's, as no step of the optimizer is made
             for _ in range(length if is_soon else 0):
                 schedule.step()
-        end = f", {first:.3g} → {optimizer.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
+        end = f", {first:.3g} → {future.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
         said = f"note        scheduler: the rate changes each {self._interval} (scheduler.interval)"
         print(f"{said}{end if is_soon else ''}", flush=True)
 
