@@ -296,7 +296,9 @@ def test_a_grid_in_the_background_is_collected_by_the_same_command(app):
 @pytest.mark.parametrize(("number", "runs"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2), (signal.SIGHUP, 2)])
 def test_what_launches_in_the_background_may_be_stopped_or_killed(number, runs, app):
     (app.folder / "log.txtmended").touch()
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup, which children inherit
     first = app(*BACKGROUND, HELD, check=0)
+    signal.signal(signal.SIGHUP, before)
     until(lambda: (app.folder / "log.txt").exists() and begun(app))
     os.kill(int(re.search(r"kill (\d+)", first.text)[1]), number)
     until(lambda: nobody_runs(app.folder / "out" / "2"))
