@@ -1,4 +1,4 @@
-"""Train a translation model: ``python train.py --help``. `seq2seq.run.procedure` has the procedure."""
+"""Train a translation model: ``python train.py --help``. `seq2seq.run.run` has the procedure."""
 
 import sys
 
@@ -14,7 +14,7 @@ try:
 
     from seq2seq.run.config import HYDRA_MAIN
     from seq2seq.run.messages import run_task, start
-    from seq2seq.run.procedure import task
+    from seq2seq.run.run import task
 except ModuleNotFoundError as missing:
     print(f"error: {sys.executable} has no package {missing.name}: run make install, then .venv/bin/python train.py …",
           file=sys.stderr)  # fmt: skip

@@ -55,7 +55,7 @@ def import_what_programs_import():
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    import seq2seq.run.procedure
+    import seq2seq.run.run
     import seq2seq.training  # noqa: F401
     from seq2seq.evaluation import scores_of
     from seq2seq.run.config import HYDRA_BASE

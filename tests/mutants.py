@@ -257,7 +257,7 @@ MUTANTS = {
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
     ],
-    "run/procedure.py": [
+    "run/run.py": [
         ("while os.getppid() == parent:", "while True:"),
     ],
     "run/earlier.py": [

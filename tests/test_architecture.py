@@ -130,6 +130,6 @@ def test_the_text_of_each_mutant_stands_once_in_its_file():
 
 
 def test_the_run_is_read_on_a_screen():
-    tree = ast.parse((ROOT / "src/seq2seq/run/procedure.py").read_text())
+    tree = ast.parse((ROOT / "src/seq2seq/run/run.py").read_text())
     (run,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
     assert run.end_lineno - run.lineno < 60

@@ -16,7 +16,7 @@ from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json
 from seq2seq.run.messages import message_of
-from seq2seq.run.procedure import run
+from seq2seq.run.run import run
 
 
 class Run:

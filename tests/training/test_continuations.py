@@ -18,7 +18,7 @@ from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.earlier import Earlier
 from seq2seq.run.folder import save_config
-from seq2seq.run.procedure import start_from
+from seq2seq.run.run import start_from
 from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
 from seq2seq.training.callbacks import (

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from seq2seq.run.config import CONF, HYDRA_MAIN
 from seq2seq.run.messages import run_task, start
-from seq2seq.run.procedure import task
+from seq2seq.run.run import task
 
 
 @hydra.main(config_path=str(CONF), config_name="config", **HYDRA_MAIN)
