@@ -36,6 +36,7 @@ RESUMES = [
 AREAS = {
     "training/callbacks.py": RESUMES,
     "training/checkpoint.py": RESUMES,
+    "training/process.py": ["tests/reliability"],
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
     "models": ["tests/models", "tests/oracles/test_models.py", "tests/golden"],
     "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
@@ -257,7 +258,7 @@ MUTANTS = {
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
     ],
-    "run/run.py": [
+    "training/process.py": [
         ("while os.getppid() == parent:", "while True:"),
     ],
     "run/earlier.py": [

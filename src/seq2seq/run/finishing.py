@@ -1,0 +1,111 @@
+"""The end of a run: the model that is kept, its translations of whole splits, their scores, and what is logged."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seq2seq.common.counted import counted
+from seq2seq.common.progress import announce
+from seq2seq.run.config import Settings
+from seq2seq.run.folder import one_a_line, write_folder, write_text
+from seq2seq.run.summary import commit_of_program
+
+if TYPE_CHECKING:
+    import lightning.pytorch as pl
+
+    from seq2seq.data.datamodule import Prepared
+    from seq2seq.models.folder import SavedModel
+    from seq2seq.training.module import TranslationModule
+
+
+def export(
+    module: "TranslationModule", trainer: "pl.Trainer", data: "Prepared", folder: Path, checkpoint: str | None
+) -> tuple["SavedModel", str]:
+    """Write the model that is kept, that of the best checkpoint or else of the last; return it, and in words which it is.
+
+    `checkpoint` is where the training continued from; nothing else holds the mean of its weights if no step was left.
+    """
+    from seq2seq.models.folder import SavedModel, save_model_folder
+    from seq2seq.training.callbacks import checkpoint_to_keep, kept_in_words
+
+    announce("exporting the model")
+    last = dict.fromkeys([str(folder / "checkpoints" / "last.ckpt"), *([checkpoint] if checkpoint else [])])
+    kept = checkpoint_to_keep(trainer, *map(Path, last))
+    if kept is not None:
+        module.load_state_dict(kept["state_dict"])
+    model = module.model.eval()
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    exported = SavedModel(model, *tokenizers, module.limits, data.both_directions)
+    write_folder(folder / "model", lambda place: save_model_folder(place, exported))
+    return exported, kept_in_words(trainer, kept)
+
+
+def score(
+    exported: "SavedModel", module: "TranslationModule", data: "Prepared", settings: Settings, folder: Path
+) -> dict[str, Any]:
+    """Translate whole splits with the exported model, as it lies in the folder, and return its scores by split."""
+    from seq2seq.decoding.scoring import as_metrics, score_searches
+    from seq2seq.decoding.search import search_of
+    from seq2seq.decoding.translator import Translator
+
+    search, metrics = search_of(settings.config.decoding), {}
+    translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
+    translator.tells_long = False  # the table of the splits has their lengths
+    (folder / "predictions").mkdir(exist_ok=True)
+    for split, encoded in (("val", data.validation), ("test", data.test)):
+        if encoded is None:
+            continue
+        announce(f"scoring {counted(len(encoded.pairs), 'sentence')} of the split {split}")
+        scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
+        metrics[split] = as_metrics(scored)
+        texts = {
+            "source": [pair.source for pair in encoded.pairs],
+            "reference": [pair.target for pair in encoded.pairs],
+        }
+        if any(pair.languages for pair in encoded.pairs):
+            texts["languages"] = [pair.languages for pair in encoded.pairs]
+        for name, lines in (texts | {name.split()[0]: each.texts for name, each in scored.items()}).items():
+            write_text(folder / "predictions" / f"{split}.{name}.txt", one_a_line(lines))
+    return metrics
+
+
+def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
+    """Return the time, the length and the size of a finished run."""
+    from seq2seq.training.callbacks import ResumeState, end_in_words, out_of_time
+    from seq2seq.training.checkpoint import callbacks_of
+
+    before = sum(each.seconds_before for each in callbacks_of(trainer) if isinstance(each, ResumeState))
+    return {
+        "seconds": round(before + time.perf_counter() - started, 1),
+        "parameters": sum(parameter.numel() for parameter in module.model.parameters()),
+        "epochs": trainer.fit_loop.epoch_progress.total.started,  # type: ignore[attr-defined]  # typed as its base
+        "steps": trainer.global_step,
+        "commit": commit_of_program(),
+        "finished": True,
+        "ended": end_in_words(trainer),
+        "out_of_time": out_of_time(trainer),
+    }
+
+
+def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings) -> None:
+    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    from seq2seq.evaluation.own_metrics import named_by
+    from seq2seq.training.hparams import write_hparams
+
+    given = {"seed": settings.config.seed, **settings.given}
+    greedy = metrics.get("test", {}).get("greedy", {})
+    scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
+    # dots of one step, which TensorBoard shows above the curves: few of them
+    own, wanted = settings.config.module.get("metrics") or (), settings.config.metric.rpartition("/")[2]
+    chosen = {name for name in greedy if name in ("bleu", "chrf", wanted) or named_by(name, own)}
+    few = {name: value for name, value in scores.items() if name.removeprefix("test/") in chosen}
+    for logger in trainer.loggers:
+        if isinstance(logger, TensorBoardLogger) and few:
+            logger.log_metrics(few, trainer.global_step)
+            write_hparams(logger.log_dir, given, few)
+        else:
+            logger.log_metrics(scores, trainer.global_step)
+        logger.save()
