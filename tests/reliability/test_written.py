@@ -68,10 +68,7 @@ def run(tiny_run, tmp_path):
     return shutil.copytree(tiny_run, tmp_path / "run")
 
 
-@pytest.mark.parametrize("keeps_a_list", [True, False])  # as those of version 0.4 did not
-def test_a_run_leaves_200_files_of_the_users_as_they_are(keeps_a_list, run, program):
-    if not keeps_a_list:
-        (run / ".seq2seq").unlink()
+def test_a_run_leaves_200_files_of_the_users_as_they_are(run, program):
     mine, tiny = put(run, foreign(200)), [*TINY, "logger=[tensorboard,csv]", f"hydra.run.dir={run}"]
     for given in (["seed=3", "trainer.max_epochs=3"], ["overwrite=true"]):
         before = {name for name in held(run) if name.startswith("events") and name not in mine}

@@ -7,7 +7,6 @@ folder, which may be moved and copied, or the whole path of a file elsewhere, su
 import json
 import os
 import socket
-from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
@@ -25,11 +24,11 @@ def event_files() -> str:
 
 
 class Written:
-    """The list of a folder; `others` were written before it kept one. Relative paths are in the folder."""
+    """The list of a folder. Relative paths are in the folder."""
 
-    def __init__(self, folder: Path, others: Iterable[Path] = ()) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        self.names = {self.name_of(path) for path in others}
+        self.names = set[str]()
         self._read()
 
     def _read(self) -> None:
@@ -77,9 +76,8 @@ class Written:
     def add(self, *paths: str | Path) -> None:
         """List files, whoever wrote what is there."""
         if new := {self.name_of(path) for path in paths} - self.names:
-            others = () if (self.folder / LIST).exists() else self.names
             with (self.folder / LIST).open("a", encoding="utf-8") as file:
-                file.write("".join(f"\n{json.dumps(each)}" for each in sorted({*others, *new})))
+                file.write("".join(f"\n{json.dumps(each)}" for each in sorted(new)))
                 file.flush()
                 os.fsync(file.fileno())
             self.names |= new

@@ -15,7 +15,7 @@ from typing import Any
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.written import EVENTS, LIST, RUN, Written, claim
+from seq2seq.common.written import LIST, RUN, Written, claim
 from seq2seq.errors import InputError
 from seq2seq.run.config import CONF
 
@@ -32,12 +32,6 @@ PLACES = (
 OF_HYDRA = ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "train.log"
 """What Hydra writes before that."""
 
-OF_0_4 = (
-    "train.log", *PLACES, "hparams.yaml", "csv/version_*/metrics.csv", "csv/version_*/hparams.yaml",
-    "checkpoints/best-step=*.ckpt",
-)  # fmt: skip
-"""What a run of version 0.4 left, which kept no list, but for the event files of its processes."""
-
 ASIDE, SCRATCH, ALL = ".replaced-", ".partial-", "all"
 """How folders of this program begin, with names that nobody else has: of an earlier run's results, while another one begins in
 its place, with an empty file once all are there; and of files in the making."""
@@ -51,20 +45,6 @@ def relative_to_cwd(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def written_in(run_dir: Path) -> Written:
-    """Return the list of a folder; without one, what has the names of a run of version 0.4, if its configuration is there."""
-    run_dir, names = run_dir.absolute(), list[str]()
-    log = run_dir / "train.log"
-    if not (run_dir / LIST).is_file() and log.is_file():
-        processes = re.findall(r"cores, process (\d+)\n", log.read_text(encoding="utf-8", errors="replace"))
-        events = [f"{EVENTS}.{process}.*" for process in processes]
-        for config, left in ((".hydra/config.yaml", OF_HYDRA), ("config.yaml", (*OF_0_4, *events))):
-            path = run_dir / config
-            names += left if path.is_file() and b"run_dir: ${hydra:run.dir}" in path.read_bytes() else ()
-    found = (path for name in names for path in run_dir.glob(name))
-    return Written(run_dir, (path for path in found if path.is_file()))
-
-
 def results(files: Written) -> list[Path]:
     """Return what a run has written in its folder, but for its log and what is there before it begins."""
     others = re.compile(r"/|\.hydra/|\.lock$|[^/]*\.log$")
@@ -76,7 +56,7 @@ class RunLog(logging.FileHandler):
 
     def __init__(self, filename: str | Path, **options: Any) -> None:
         path = Path(filename).absolute()
-        written_in(path.parent).claim(path, *OF_HYDRA)
+        Written(path.parent).claim(path, *OF_HYDRA)
         super().__init__(path, **options)
 
 
@@ -89,7 +69,7 @@ def lock(run_dir: Path) -> AbstractContextManager[Any]:
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         if not (run_dir / ".lock").exists():
-            written_in(run_dir).claim(".lock")
+            Written(run_dir).claim(".lock")
         return filelock.FileLock(run_dir / ".lock", timeout=0).acquire()
     except filelock.Timeout as error:
         raise InputError(f"another process works in {run_dir}: wait for its end, or give name=…") from error
@@ -105,7 +85,7 @@ def at_work(run_dir: Path) -> Iterator[Written]:
         InputError: Another process works in it, or a file that no run has written is in the way.
     """
     with lock(run_dir):
-        files = written_in(run_dir)
+        files = Written(run_dir)
         for aside in _made(files, ASIDE):  # of a start that was killed
             if not ((aside / ALL).exists() and has_trained(files)):
                 _come_back(files, aside)
@@ -126,9 +106,9 @@ def no_empty_folder(run_dir: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if run_dir.is_dir() and not results(written_in(run_dir)):
+        if run_dir.is_dir() and not results(Written(run_dir)):
             with suppress(InputError), lock(run_dir):  # another process may have begun
-                files = written_in(run_dir)
+                files = Written(run_dir)
                 for path in [] if results(files) else [*files.files(), run_dir / LIST]:
                     path.unlink(missing_ok=True)
             # and the folders of the experiment and of all runs, if nothing else is there

@@ -41,7 +41,6 @@ from seq2seq.run.folder import (
     write_folder,
     write_json,
     write_text,
-    written_in,
 )
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import commit_of_program, log_start, logged, summary
@@ -60,7 +59,7 @@ def task(config: DictConfig) -> float | None:
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
     with no_empty_folder(folder):
-        written_in(folder).add(*OF_HYDRA)  # Hydra has written it, also where its log is not `RunLog`
+        Written(folder).add(*OF_HYDRA)  # Hydra has written it, also where its log is not `RunLog`
         given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)  # ${…} as it is written
         return run(settings_of(config, given, hydra.runtime.output_dir))
 
