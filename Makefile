@@ -62,11 +62,15 @@ check: $(STAMP) ## format check, lint and types
 	$(BIN)/oxlint --deny-warnings src packages
 	$(BIN)/mypy
 
-SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 .PHONY: test
 test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real corpora)
 	$(SUITE) -m "not long" $(ARGS)
+
+.PHONY: quick
+quick: $(STAMP) ## the tests next to what has changed since the last commit, under a minute (ARGS=COMMIT: since another one)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.quick $(ARGS)
 
 .PHONY: long
 long: $(STAMP) ## the long tests: kills at random moments, several processes (ARGS as for test)
