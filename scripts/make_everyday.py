@@ -1,6 +1,7 @@
 """Make the built-in corpus of everyday English-French sentences from a file of Tatoeba.
 
     python scripts/make_everyday.py en-fr.tsv.gz data/everyday/corpus.tsv.xz
+    python scripts/make_everyday.py en-de.tsv.gz en-de.tsv.xz --all    # every sentence, for the shipped models
 
 The file is in the form of manythings.org: English, a tab, French, sorted by length. Tatoeba's sentences are CC BY 2.0 FR.
 Kept are short sentences of words that are frequent in speech, with one translation each:
@@ -10,6 +11,9 @@ Kept are short sentences of words that are frequent in speech, with one translat
 2. Of several translations the one is kept that a word-by-word model (IBM model 1) finds likeliest, with vous for "you": a
    small model learns from translations that follow the words. All translations of a test sentence are its references.
 3. Phrases of our own (`PHRASES`) add names, prices, months, weekdays and times, which are rare in Tatoeba.
+
+With ``--all`` every sentence is kept with every translation, and so are all members of a family in training; another
+language than French has no phrases of our own.
 """
 
 import argparse
@@ -62,12 +66,12 @@ def cleaned(text: str) -> str:
 
 
 def read(path: Path) -> dict[str, list[str]]:
-    """Return the translations of each English sentence."""
-    found = defaultdict(list)
+    """Return the translations of each English sentence; those of ``en-fr`` in one style."""
+    found, style = defaultdict(list), in_one_style if "fr" in path.name else lambda _, target: target
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             source, target = map(cleaned, line.split("\t")[:2])
-            target = in_one_style(source, target)
+            target = style(source, target)
             if target not in found[source]:
                 found[source].append(target)
     return found
@@ -229,12 +233,17 @@ def main() -> None:
     parser.add_argument("--literal", type=float, default=-7.0, help="least log-likelihood of a translation")
     parser.add_argument("--family", type=int, default=4, help="members of a family at most")
     parser.add_argument("--held-out", type=int, default=1000, help="validation and test sentences")
+    parser.add_argument("--all", action="store_true", help="every sentence with every translation")
     options = parser.parse_args()
     draw = random.Random(1)
     phrases = yaml.safe_load(PHRASES.read_text(encoding="utf-8"))
-    own = [*filled(phrases, phrases["lists"], 12, draw)]
+    own = [*filled(phrases, phrases["lists"], 12, draw)] if "fr" in options.source.name else []
     found = read(options.source)
-    chosen = choose(found, own, options)
+    if options.all:
+        options.pairs = options.family = 10**9
+        chosen = [(source, target) for source, targets in found.items() for target in targets]
+    else:
+        chosen = choose(found, own, options)
     names = names_in(found)
     families = defaultdict(list)
     for source, target in chosen:
@@ -245,7 +254,8 @@ def main() -> None:
     split: dict[str, list[tuple[str, str]]] = {"validation": [], "test": [], "train": []}
     for name in ("validation", "test"):
         while len(split[name]) < options.held_out:
-            split[name].append(draw.choice(families.pop(keys.pop())))
+            source, target = draw.choice(families.pop(keys.pop()))
+            split[name].append((source, found[source][0] if options.all else target))
     for members in families.values():
         draw.shuffle(members)
         split["train"] += members[: options.family]

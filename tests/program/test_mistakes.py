@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+import seq2seq
+from seq2seq import InputError
+from seq2seq.cli.main import main
 from tests.conftest import TINY
 
 PARALLEL = ["data=parallel", "data.validation.fraction=0.2", "tokenizer=words", "data.source_language=en",
@@ -232,12 +235,31 @@ def assert_is_one_line(done, expected):
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("name", TRAIN)
-def test_a_mistake_in_a_training_is_one_line(name, here, program):
+SHORT = ["debug=fast", "data.max_examples=32", "scheduler.warmup_steps=2", "threads=1"]
+
+OF_PROGRAMS = [
+    "wrong key", "spaces", "several values", "too large", "wrong shape of a score", "broken import", "key of Hydra",
+    *(name for name, (overrides, _) in TRAIN.items() if any(each.startswith("-") for each in overrides)),
+]  # fmt: skip
+"""Mistakes of a command line, and those that need a process of their own."""
+
+
+@pytest.mark.parametrize("name", OF_PROGRAMS)
+def test_a_mistake_in_a_command_line_is_one_line(name, here, program):
     overrides, expected = TRAIN[name]
-    short = ["debug=fast", "data.max_examples=32", "scheduler.warmup_steps=2", "threads=1"]
-    tiny = [] if any(each.startswith("-") for each in overrides) else short
+    tiny = [] if any(each.startswith("-") for each in overrides) else SHORT
     assert_is_one_line(program(*tiny, *overrides, f"name={name.replace(' ', '-')}", cwd=here), expected)
+
+
+@pytest.mark.parametrize("name", [name for name in TRAIN if name not in OF_PROGRAMS])
+def test_a_mistake_in_a_training_is_one_line(name, here, monkeypatch):
+    overrides, expected = TRAIN[name]
+    monkeypatch.chdir(here)
+    with pytest.raises(InputError) as caught:
+        seq2seq.train(*SHORT, *overrides, f"name={name.replace(' ', '-')}")
+    assert re.search(expected, str(caught.value)), caught.value
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 def test_another_configuration_under_a_name_names_at_most_three_keys(here, program, tiny_run):
@@ -451,12 +473,13 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_mistake_in_a_command_is_one_line(name, here, program, tiny_run):
+def test_a_mistake_in_a_command_is_one_line(name, here, tiny_run, monkeypatch, capfd):
     command, arguments, expected = COMMANDS[name]
-    line = [str(tiny_run) if each == "RUN" else each for each in arguments]
-    done = program(command, *line, cwd=here, script="src/seq2seq/__main__.py")
-    said = done.text.strip()
-    assert done.status == 2, said
+    monkeypatch.chdir(here)
+    with pytest.raises(SystemExit) as end:
+        main([command, *(str(tiny_run) if each == "RUN" else each for each in arguments)])
+    said = capfd.readouterr().err.strip()
+    assert end.value.code == 2, said
     assert "Traceback" not in said
     last = said.splitlines()[-1]
     assert re.search(expected, last), said
@@ -545,8 +568,6 @@ PYTHON = {
 
 
 def test_keys_that_a_run_derives_may_be_null(tmp_path, monkeypatch):
-    import seq2seq
-
     monkeypatch.chdir(tmp_path)
     nulls = ("callbacks.checkpoint.mode", "model.encoder.dropout", "data.batch_size", "trainer.gradient_clip_val",
              "trainer.log_every_n_steps", "optimizer.fused", "threads", "decoding.max_ratio")  # fmt: skip
@@ -560,8 +581,6 @@ def test_keys_that_a_run_derives_may_be_null(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("overrides", PYTHON)
 def test_a_mistake_from_python_is_an_input_error_of_one_line(overrides, tmp_path, monkeypatch):
-    import seq2seq
-
     monkeypatch.chdir(tmp_path)
     with pytest.raises(seq2seq.InputError, match=PYTHON[overrides]) as caught:
         seq2seq.train("debug=fast", "data.max_examples=32", "scheduler.warmup_steps=2", *overrides.split())
@@ -570,8 +589,6 @@ def test_a_mistake_from_python_is_an_input_error_of_one_line(overrides, tmp_path
 
 
 def test_folders_without_a_model_are_refused(tmp_path, monkeypatch):
-    import seq2seq
-
     monkeypatch.chdir(tmp_path)
     with pytest.raises(seq2seq.InputError, match=r"nope"):
         seq2seq.load("nope")
@@ -580,8 +597,6 @@ def test_folders_without_a_model_are_refused(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_of_another_model_is_one_line(tiny_run, tmp_path, monkeypatch):
-    import seq2seq
-
     monkeypatch.chdir(tmp_path)
     weights = torch.load(tiny_run / "checkpoints/last.ckpt", weights_only=True)["state_dict"]
     torch.save({"state_dict": weights}, tmp_path / "weights.ckpt")
