@@ -50,10 +50,8 @@ from seq2seq.data.batching import BatchSize, shuffled_order, sorted_order
 from seq2seq.data.datamodule import Prepared
 from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.vocabulary import END
+from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.forced import force_decode
-from seq2seq.decoding.interventions import leave_one_out
-from seq2seq.evaluation.attention_statistics import AttentionStatistics, alarms, attention_statistics
-from seq2seq.evaluation.faithfulness import effect_statistics
 from seq2seq.models import (
     BahdanauDecoder,
     ConditionalDecoder,
@@ -63,6 +61,8 @@ from seq2seq.models import (
     Seq2Seq,
     build_model,
 )
+from seq2seq.studies.attention_statistics import AttentionStatistics, alarms, attention_statistics
+from seq2seq.studies.faithfulness import effect_statistics
 from seq2seq.visualization.heatmap import save_heatmap
 
 STEPS = 700

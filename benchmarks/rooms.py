@@ -18,7 +18,7 @@ LEVELS = [
     {"data"},
     {"models", "evaluation"},
     {"decoding", "visualization"},
-    {"training", "export"},
+    {"training", "export", "studies"},
     {"serving", "run"},
     {"api"},
     {"cli"},

@@ -43,6 +43,7 @@ AREAS = {
     "training": ["tests/training"],
     "data": ["tests/data"],
     "evaluation": ["tests/evaluation"],
+    "studies": ["tests/studies"],
     "run": [
         "tests/training/test_kept.py",
         "tests/program/test_refusals.py",
@@ -62,6 +63,7 @@ QUICK = [
         "decoding",
         "data",
         "evaluation",
+        "studies",
         "export",
         "visualization",
     )
@@ -149,7 +151,7 @@ MUTANTS = {
         ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
         ("(is_least.cumsum(dim=-1) > room)", "(is_least.cumsum(dim=-1) >= room)"),
     ],
-    "decoding/interventions.py": [
+    "studies/interventions.py": [
         ("return left / total.masked_fill(total == 0, 1)", "return left"),
     ],
     "training/objectives/guided_alignment.py": [
@@ -277,7 +279,7 @@ MUTANTS = {
         ("max(0.0, float(deviations.var()) - sum(", "max(0.0, float(deviations.var()) - 0 * sum("),
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
     ],
-    "evaluation/faithfulness.py": [
+    "studies/faithfulness.py": [
         ("float(kendalltau(first, second).statistic)", "-float(kendalltau(first, second).statistic)"),
     ],
 }  # fmt: skip

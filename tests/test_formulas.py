@@ -14,8 +14,8 @@ import torch
 from seq2seq.decoding.search import LengthPenalty
 from seq2seq.evaluation import scores_of
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
-from seq2seq.evaluation.attention_statistics import attention_statistics
 from seq2seq.models.limits import LengthLimits
+from seq2seq.studies.attention_statistics import attention_statistics
 from tests.conftest import ROOT
 
 ATTENTIONS = "oracles/test_attentions.py::test_every_attention_is_its_formula_with_every_gradient"

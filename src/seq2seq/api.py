@@ -289,7 +289,7 @@ class Run:
             raise InputError(
                 f"--threshold {threshold} has no effect with --method {method}: give --method threshold"
             )
-        from seq2seq.decoding.aligner import aligned, attending, read_gold, word_attention
+        from seq2seq.studies.aligner import aligned, attending, read_gold, word_attention
 
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from seq2seq.evaluation.agreement import agreed_weights
+from seq2seq.studies.agreement import agreed_weights
 
 TEXTS = [
     (["The", "cat", "sleeps", "the"], ["le", "chat", "dort"]),

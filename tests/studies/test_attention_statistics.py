@@ -5,13 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from seq2seq.evaluation.attention_statistics import (
-    UNATTENDED,
-    AttentionStatistics,
-    alarms,
-    attention_statistics,
-)
-from seq2seq.evaluation.faithfulness import effect_statistics
+from seq2seq.studies.attention_statistics import UNATTENDED, AttentionStatistics, alarms, attention_statistics
+from seq2seq.studies.faithfulness import effect_statistics
 
 SOURCE_LENGTHS, TARGET_LENGTHS = [5, 3, 7], [4, 6, 2]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from seq2seq.evaluation.faithfulness import (
+from seq2seq.studies.faithfulness import (
     AGREEMENTS,
     CHANGES,
     Probed,

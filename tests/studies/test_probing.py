@@ -7,14 +7,15 @@ import torch
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
-from seq2seq.decoding import interventions
-from seq2seq.decoding.interventions import changed_weights, leave_one_out, tokens_that_stay
-from seq2seq.decoding.probing import importance, probe
+from seq2seq.decoding import effect
+from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.evaluation.faithfulness import CHANGES
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
+from seq2seq.studies.faithfulness import CHANGES
+from seq2seq.studies.interventions import changed_weights, tokens_that_stay
+from seq2seq.studies.probing import importance, probe
 from tests.small import VARIANTS, batch_of, model_of, steps_of, tokenizers_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
@@ -186,7 +187,7 @@ def test_a_single_word_can_be_left_out():
 @pytest.mark.parametrize("name", MODELS)
 @torch.no_grad()
 def test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds(name, tokens, monkeypatch):
-    monkeypatch.setattr(interventions, "BATCH_SIZE", BatchSize(sentences=None, tokens=tokens))
+    monkeypatch.setattr(effect, "BATCH_SIZE", BatchSize(sentences=None, tokens=tokens))
     model = lively(**MODELS[name])
 
     def scores(ids, target):

@@ -22,8 +22,8 @@ from seq2seq.attention import AdditiveScore, Attention, UniformScore
 from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
 from seq2seq.errors import InputError
-from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
+from seq2seq.studies.attention_statistics import alarms
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import gold_links, log_picture
 from seq2seq.training.callbacks import as_markdown

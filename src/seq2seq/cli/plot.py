@@ -90,8 +90,8 @@ def _plot_sentences(
 
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
+    from seq2seq.decoding.effect import effect_of
     from seq2seq.decoding.forced import force_pairs
-    from seq2seq.decoding.probing import effect_of
     from seq2seq.decoding.translator import Translator
     from seq2seq.models.folder import load_attending
     from seq2seq.visualization.heatmap import Panel, save_heatmap

@@ -51,10 +51,10 @@ def probe(
     announce("loading PyTorch and the model")
     import torch
 
-    from seq2seq.decoding.probing import probe
     from seq2seq.decoding.scoring import unknown_counts
-    from seq2seq.evaluation.faithfulness import faithfulness, faithfulness_table
     from seq2seq.models.folder import load_attending
+    from seq2seq.studies.faithfulness import faithfulness, faithfulness_table
+    from seq2seq.studies.probing import probe
 
     saved, cpu = load_attending(model, trust_custom_code=trust_custom_code), torch.device("cpu")
     unknown_counts(saved.source_tokenizer.unknown, chosen, text)

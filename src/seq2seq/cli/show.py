@@ -45,8 +45,8 @@ def show(
     announce("loading PyTorch and the model")
     from seq2seq.data.text import SentencePair
     from seq2seq.data.words import clean
+    from seq2seq.decoding.effect import effect_of
     from seq2seq.decoding.forced import force_pairs
-    from seq2seq.decoding.probing import effect_of
     from seq2seq.decoding.search import search_from_options
     from seq2seq.decoding.translator import Translator
     from seq2seq.models.folder import load_attending

@@ -10,7 +10,6 @@ from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
 from seq2seq.errors import InputError
-from seq2seq.evaluation.agreement import agreed_weights
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     Floats,
@@ -29,6 +28,7 @@ from seq2seq.evaluation.alignment import (
     threshold_links,
     word_indices,
 )
+from seq2seq.studies.agreement import agreed_weights
 
 if TYPE_CHECKING:
     from seq2seq.data.tokenizers import Tokenizer

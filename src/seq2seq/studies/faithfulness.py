@@ -68,7 +68,7 @@ def effect_statistics(
     Without the row of the target's ``<eos>``. `effect_tau` is the mean of Kendall's tau of weight and effect over the source
     tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out, and without
     any other the result is empty.
-    Weights and effects, those of `seq2seq.decoding.interventions.leave_one_out`, are of each sentence (T, S).
+    Weights and effects, those of `seq2seq.decoding.effect.leave_one_out`, are of each sentence (T, S).
     """
     rows = [
         each

@@ -1,4 +1,4 @@
-"""Predictions of a model when the attention weights of a step are changed, or a source token is removed."""
+"""Predictions of a model when the attention weights of a step are changed."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -10,16 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from seq2seq.attention import Attention
-from seq2seq.data.batch import Batch, SourceBatch
-from seq2seq.data.batching import BatchSize, sorted_order
-from seq2seq.decoding.forced import token_scores
+from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError
-from seq2seq.evaluation.faithfulness import CHANGES
 from seq2seq.models.decoder import Decoder
 from seq2seq.models.seq2seq import Seq2Seq
-
-BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
-"""Of sentences without a token; their logits take the most memory."""
+from seq2seq.studies.faithfulness import CHANGES
 
 
 def attentions_of(decoder: Decoder) -> list[Attention]:
@@ -131,48 +126,3 @@ def _orders(batch: Batch, seed: int) -> NDArray[np.int64]:
         generator = np.random.default_rng([seed, number])
         order[:height, :width] = [generator.permutation(width) for _ in range(height)]
     return orders
-
-
-@torch.no_grad()
-def leave_one_out(model: Seq2Seq, batch: Batch) -> list[NDArray[np.float64]]:
-    """Return by how much each target token depends on each source token, for the pairs of a batch.
-
-    The sentence is encoded again without source token j; the target up to token t is given:
-
-        effect_tj = log p(y_t | x, y_<t) - log p(y_t | x without j, y_<t)
-
-    This is positive if the token supports the word, in nats.
-
-    Args:
-        model: The model in evaluation mode.
-        batch: Sentence pairs with at least one source token beside ``<eos>``.
-
-    Returns:
-        For each pair the effects (T, S), with ``<eos>`` on both sides.
-
-    Raises:
-        InputError: A source sentence is empty.
-    """
-    source = batch.source
-    if int(source.lengths.min()) < 2:
-        raise InputError("a source sentence is empty: nothing can be left out of it")
-    whole, _ = token_scores(model, batch)
-    owners, removed = source.is_token.nonzero(as_tuple=True)
-    places = torch.arange(source.ids.shape[1] - 1, device=removed.device)
-    ids = source.ids[owners.unsqueeze(1), places + (places >= removed.unsqueeze(1))]
-    lengths, sizes = source.lengths[owners] - 1, batch.target_lengths[owners]
-    scores = whole.new_zeros(len(owners), whole.shape[1])
-    for order in sorted_order(lengths.numpy(force=True), sizes.numpy(force=True), BATCH_SIZE):
-        rows = torch.from_numpy(order).long().to(removed.device)
-        width, height, pairs = int(lengths[rows].max()), int(sizes[rows].max()), owners[rows]
-        part = Batch(
-            SourceBatch(ids[rows, :width], lengths[rows]),
-            batch.target_input[pairs, :height],
-            batch.target_output[pairs, :height],
-            sizes[rows],
-            batch.sentence_ids[pairs],
-        )
-        scores[rows, :height], _ = token_scores(model, part)
-    moved = (whole[owners] - scores).double().split(source.lengths.tolist())
-    heights = batch.target_lengths.tolist()
-    return [each[:, :height].T.numpy(force=True) for each, height in zip(moved, heights, strict=True)]

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call
 
@@ -15,14 +13,13 @@ from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.data.words import split_words
-from seq2seq.decoding.interventions import leave_one_out, tokens_that_stay
-from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
-from seq2seq.evaluation.faithfulness import Probed, rank_correlations
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.studies.faithfulness import Probed, rank_correlations
+from seq2seq.studies.interventions import tokens_that_stay
 
 MAX_PROBED_TOKENS = 100
 """Maximum number of tokens of a probed sentence; the time grows with its third power."""
@@ -65,14 +62,6 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
                 yield Probed(words, stays[row, :, : len(words)].numpy(force=True), correlations)
 
     return list(tracked(probed(), "probing", len(kept)))
-
-
-def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[np.float64]:
-    """Return by how much each token of a translation depends on each source token (T, S), see `leave_one_out`."""
-    source, target = saved.source_tokenizer.encode(sentence), [i for i in found.ids if i != END_ID]
-    split = EncodedSplit([], Sentences.from_lists([source]), Sentences.from_lists([target]))
-    (effects,) = leave_one_out(saved.model.eval(), Batch.from_split(split, [0]))
-    return effects[: len(found.target_tokens)]  # without <eos> where the translation was cut
 
 
 def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:

@@ -17,16 +17,17 @@ from seq2seq.data.languages import require_tags, target_tag
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
 from seq2seq.data.words import clean, split_words
+from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.interventions import attentions_of, leave_one_out, tokens_that_stay
 from seq2seq.decoding.translation import weights_of
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
-from seq2seq.evaluation.attention_statistics import alarms
 from seq2seq.evaluation.bleu import sentence_bleu_score
-from seq2seq.evaluation.faithfulness import effect_statistics
+from seq2seq.studies.attention_statistics import alarms
+from seq2seq.studies.faithfulness import effect_statistics
+from seq2seq.studies.interventions import attentions_of, tokens_that_stay
 from seq2seq.training.checkpoint import is_dry, validation_follows
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention
@@ -57,7 +58,7 @@ class AttentionLogger(Callback):
         indices: Indices of further validation sentences to record, from 0.
         texts: Further sentences to record, as ``source`` or ``source ||| target``.
         formed_by: Optimizer step from which on attention that has not formed, has collapsed, is on ``<eos>`` or copies a
-            row is reported, see `seq2seq.evaluation.attention_statistics.alarms`.
+            row is reported, see `seq2seq.studies.attention_statistics.alarms`.
 
     Raises:
         InputError: An index or a text is invalid.

@@ -14,8 +14,8 @@ from seq2seq.data.words import clean
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
-from seq2seq.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.evaluation.metrics import scores_of
+from seq2seq.studies.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
 

@@ -57,7 +57,7 @@ def draw_matrix(
         title: Title above the matrix.
         links: Gold links (source index, target index), drawn as circles.
         points: Size of the labels.
-        is_effect: They are of `seq2seq.decoding.interventions.leave_one_out`, in nats.
+        is_effect: They are of `seq2seq.decoding.effect.leave_one_out`, in nats.
         whole: Whether the colors of weights run to 1 in any case, as in the pictures of an animation.
 
     Returns:
