@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from seq2seq.data.corpora import PairsCorpus, ParallelText
+from seq2seq.data import PairsCorpus, ParallelText
 from seq2seq.data.formats.columns import Columns
 from seq2seq.data.formats.pairs import read_pairs
 from seq2seq.data.report import corpus_summary

@@ -36,7 +36,7 @@ def same(one, two):
 )
 @pytest.mark.parametrize("processes", [1, 2])
 def test_batches_are_those_of_the_corpus_in_memory(files, tmp_path, monkeypatch, options, processes):
-    monkeypatch.setattr("seq2seq.data.large.CHUNK", 40)
+    monkeypatch.setattr("seq2seq.data.corpora.large.CHUNK", 40)
     usual = ParallelText(**files, **options)
     large = LargeText(**files, **options, cache=str(tmp_path / "cache"), num_processes=processes)
     assert large.num_pairs == usual.num_pairs

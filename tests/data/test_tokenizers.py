@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from seq2seq.data import PairsCorpus
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.data.tokenizers import (
+    CharacterTokenizer,
     HuggingFaceTokenizer,
     SentencePieceTokenizer,
     Tokenizer,
@@ -383,3 +384,14 @@ def test_text_that_keeps_its_case_is_not_given_another(tmp_path):
 def test_a_vocabulary_without_room_for_tokens_is_refused(size):
     with pytest.raises(InputError, match="vocab_size"):
         WhitespaceTokenizer(vocab_size=size)
+
+
+@pytest.mark.parametrize(
+    "kind", [CharacterTokenizer, SentencePieceTokenizer, WhitespaceTokenizer, WordTokenizer]
+)
+def test_a_saved_tokenizer_names_its_class_as_python_does_whichever_file_has_it(kind, tmp_path):
+    tokenizer = kind(language="en")
+    tokenizer.fit(ENGLISH)
+    tokenizer.save(tmp_path, "source")
+    named = json.loads((tmp_path / "source.json").read_text())["class"]
+    assert named == f"seq2seq.data.tokenizers.{kind.__name__}"

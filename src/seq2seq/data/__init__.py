@@ -10,19 +10,18 @@ from seq2seq.data.text import SentencePair, Splits
 
 if TYPE_CHECKING:
     from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
-    from seq2seq.data.corpora import (
-        GrammarCorpus,
-        HuggingFaceCorpus,
-        Multi30k,
-        PairsCorpus,
-        ParallelText,
-        TabSeparatedText,
-        TaskCorpus,
-    )
+    from seq2seq.data.corpora.grammar import GrammarCorpus
+    from seq2seq.data.corpora.hugging_face import HuggingFaceCorpus
+    from seq2seq.data.corpora.large import LargeText
+    from seq2seq.data.corpora.libreoffice import LibreOfficeHelp
+    from seq2seq.data.corpora.multi30k import Multi30k
+    from seq2seq.data.corpora.multilingual import MultilingualText
+    from seq2seq.data.corpora.pairs import PairsCorpus
+    from seq2seq.data.corpora.parallel import ParallelText
+    from seq2seq.data.corpora.tab_separated import TabSeparatedText
+    from seq2seq.data.corpora.torchtext import TorchtextCorpus
+    from seq2seq.data.corpora.toy_tasks import TaskCorpus
     from seq2seq.data.datamodule import TranslationDataModule
-    from seq2seq.data.large import LargeText
-    from seq2seq.data.libreoffice import LibreOfficeHelp
-    from seq2seq.data.multilingual import MultilingualText
     from seq2seq.data.tokenizers import (
         CharacterTokenizer,
         HuggingFaceTokenizer,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
         WhitespaceTokenizer,
         WordTokenizer,
     )
-    from seq2seq.data.torchtext_corpus import TorchtextCorpus
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
@@ -46,8 +44,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     modules = {
         "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "TranslationDataModule": "datamodule",
-        "LargeText": "large", "LibreOfficeHelp": "libreoffice", "MultilingualText": "multilingual",
-        "TorchtextCorpus": "torchtext_corpus",
+        "GrammarCorpus": "corpora.grammar", "HuggingFaceCorpus": "corpora.hugging_face", "LargeText": "corpora.large",
+        "LibreOfficeHelp": "corpora.libreoffice", "Multi30k": "corpora.multi30k", "MultilingualText": "corpora.multilingual",
+        "PairsCorpus": "corpora.pairs", "ParallelText": "corpora.parallel", "TabSeparatedText": "corpora.tab_separated",
+        "TaskCorpus": "corpora.toy_tasks", "TorchtextCorpus": "corpora.torchtext",
     }  # fmt: skip
-    usual = "tokenizers" if name.endswith("Tokenizer") else "corpora"
-    return getattr(import_module(f"{__name__}.{modules.get(name, usual)}"), name)
+    return getattr(import_module(f"{__name__}.{modules.get(name, 'tokenizers')}"), name)

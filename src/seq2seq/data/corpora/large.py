@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seq2seq.common.files import is_address
 from seq2seq.common.numbers import Positive
 from seq2seq.data.batch import EncodedSplit
-from seq2seq.data.corpora import ParallelText
+from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.words import INVISIBLE, WORD
