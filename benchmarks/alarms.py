@@ -193,7 +193,7 @@ DEFAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Trainings by ``python train.py``: alarms of which one is right, and overrides."""
 FORMED_BY = 1000
-"""As of ``callbacks.attention.formed_by``."""
+"""As of ``callbacks.attention_statistics.formed_by``."""
 
 
 def pairs_of(corpus: str, file: str | None) -> list[tuple[str, str]]:
@@ -338,7 +338,8 @@ def of_default(name: str, runs: Path) -> Outcome:
     run = runs.absolute() / "alarms" / slug_of(name)
     if not (run / "metrics.json").exists():
         place = f"paths.runs_dir={runs.absolute()}", "experiment_name=alarms", f"name={run.name}", "threads=1"
-        command = [sys.executable, "train.py", *overrides, *place]
+        logged = "callbacks=[default,attention_statistics,faithfulness]"
+        command = [sys.executable, "train.py", logged, *overrides, *place]
         subprocess.run(command, cwd=ROOT, check=False, stdout=sys.stderr)
     validations = validations_of(run)
     found = [alarms(values, is_late=step >= FORMED_BY) for step, values in validations.items()]

@@ -1,7 +1,6 @@
 """Callback that logs attention during training: heatmaps, and records for the Attention tab."""
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Sequence
 from typing import Any
 
 import lightning.pytorch as pl
@@ -10,44 +9,34 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from seq2seq.common.numbers import NotNegative, Positive
-from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.languages import require_tags, target_tag
 from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import END, END_ID, UNKNOWN
-from seq2seq.data.words import clean, split_words
+from seq2seq.data.vocabulary import END
+from seq2seq.data.words import clean
 from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.translation import weights_of
 from seq2seq.errors import InputError
-from seq2seq.evaluation.alignment import word_indices
 from seq2seq.evaluation.bleu import sentence_bleu_score
-from seq2seq.studies.attention_statistics import alarms
-from seq2seq.studies.faithfulness import effect_statistics
-from seq2seq.studies.interventions import attentions_of, tokens_that_stay
-from seq2seq.training.checkpoint import is_dry, validation_follows
+from seq2seq.training.checkpoint import callbacks_of, is_dry, validation_follows
+from seq2seq.training.gold_pairs import gold_links
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention
 
 READABLE = 60
 """Maximum number of tokens of a sentence in a heatmap."""
 
-CAUSES = {
-    "erase_top1_flips": "most_attended_erased",
-    "erase_random_flips": "another_erased",
-    "no_context_flips": "no_context",
-}
-"""Names of scalars, and the changes of the weights of a step: a scalar is the share of predictions that change."""
-
 
 class AttentionLogger(Callback):
     """Log the attention of some sentences at every validation, and optionally between validations.
 
     Heatmaps show the attention under forced decoding of the reference, with one tag per sentence. Records for the
-    Attention tab are of forced decoding and of the greedy translation. With averaged weights (EMA), validations log
+    Attention tab are of forced decoding, with the effect of each source token, and of the greedy translation; they have the
+    `marks` of other callbacks, short texts about this validation. With averaged weights (EMA), validations log
     the attention of the averaged model; this callback must come before the averaging callback.
 
     Args:
@@ -57,8 +46,6 @@ class AttentionLogger(Callback):
         steps: Further steps to record, such as the first ones, when attention forms; 0 is before training.
         indices: Indices of further validation sentences to record, from 0.
         texts: Further sentences to record, as ``source`` or ``source ||| target``.
-        formed_by: Optimizer step from which on attention that has not formed, has collapsed, is on ``<eos>`` or copies a
-            row is reported, see `seq2seq.studies.attention_statistics.alarms`.
 
     Raises:
         InputError: An index or a text is invalid.
@@ -72,12 +59,10 @@ class AttentionLogger(Callback):
         steps: Sequence[int] = (),
         indices: Sequence[int] = (),
         texts: Sequence[str] = (),
-        formed_by: NotNegative = 1000,
     ) -> None:
         self.sentences, self.heatmaps, self.every_n_steps = sentences, heatmaps, every_n_steps
-        self.steps, self.formed_by = frozenset(steps), formed_by
+        self.steps = frozenset(steps)
         self.indices, self.texts = list(indices), list(texts)
-        self._alarmed: list[str] = []
         self._panel: EncodedSplit | None = None
         self._tags: list[str] = []
         self._figure: Any = None
@@ -175,22 +160,17 @@ class AttentionLogger(Callback):
         sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
         references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
         self._draw(trainer, forced, sources, references, step)
-        effects: list[np.ndarray] | None = None
-        marks = list[str]()
-        if searches:
-            agreement = dict[str, float]()
-            if int(batch.source.lengths.min()) > 1:
-                effects = leave_one_out(model, batch)
-                agreement = effect_statistics([each.weights.double().numpy() for each in forced], effects)
-            marks = self._alarms(trainer, pl_module)
-            if trainer.loggers:
-                self._log_causes(trainer, model, batch, agreement)
         writer = self._writer(trainer)
         if writer is None:
             return
         found: dict[str, list[Hypothesis]] = {"forced": forced}
+        effects: list[np.ndarray] | None = None
+        marks = list[str]()
         if searches:
             found["greedy"] = greedy_search(model, batch.source, limits=pl_module.limits)
+            effects = leave_one_out(model, batch) if int(batch.source.lengths.min()) > 1 else None
+            marks = [text for each in callbacks_of(trainer) for text in getattr(each, "marks", ())]
+        tokenizers = data.source_tokenizer, data.target_tokenizer
         for kind, hypotheses in found.items():
             for place, (hypothesis,) in enumerate(with_heads(model, batch.source, [[h] for h in hypotheses])):
                 pair = self._panel.pairs[place]
@@ -203,7 +183,7 @@ class AttentionLogger(Callback):
                     language = pair.target_language or data.target_tokenizer.language
                     bleu = sentence_bleu_score(text, pair.target, language)
                 # gold links are those of the reference, not of a different translation
-                same = target == references[place]
+                same, sizes = target == references[place], (len(sources[place]) - 1, len(target) - 1)
                 add_attention(
                     writer,
                     self._tags[place],
@@ -215,36 +195,10 @@ class AttentionLogger(Callback):
                     score=hypothesis.score,
                     kind=kind,
                     bleu=bleu,
-                    alignment=gold_links(pair, data, sources[place], references[place]) if same else None,
+                    alignment=gold_links(pair, tokenizers, sizes) if same else None,
                     effect=effects[place] if effects and kind == "forced" else None,
                     marks=marks,
                 )
-
-    def _alarms(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> list[str]:
-        """Return what is wrong with the attention on the validation split; print what was not before."""
-        scores: Any = pl_module.scores
-        statistics = scores.sums.attention
-        if not statistics.num_tokens:
-            return []
-        found = alarms(statistics.metrics(), is_late=trainer.global_step >= self.formed_by)
-        for name, text in found.items():
-            if name not in self._alarmed:
-                warn(f"attention at step {trainer.global_step:,}: {text}")
-        self._alarmed = list(found)
-        return list(found.values())
-
-    @staticmethod
-    def _log_causes(trainer: pl.Trainer, model: Any, batch: Batch, agreement: Mapping[str, float]) -> None:
-        """Log how weights and effects agree, and how predictions depend on the attention."""
-        values = dict(agreement)
-        if attentions_of(model.decoder):
-            stays, _ = tokens_that_stay(model, batch, seed=0, changes=[*CAUSES.values()])
-            of_words = stays.transpose(1, 2)[batch.target_is_token & (batch.target_output != END_ID)]
-            if len(of_words):
-                values |= dict(zip(CAUSES, (1 - of_words.float().mean(dim=0)).tolist(), strict=True))
-        for logger in trainer.loggers:
-            for name, value in values.items():
-                logger.log_metrics({f"val_attention/{name}": value}, trainer.global_step)
 
     def _draw(
         self,
@@ -289,36 +243,3 @@ def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
         experiment.log_image(logger.run_id, pixels, key=tag, step=step)
     elif hasattr(experiment, "log_image"):  # Comet
         experiment.log_image(pixels, name=tag, step=step)
-
-
-def gold_links(
-    pair: SentencePair, data: Prepared, source_tokens: Sequence[str], target_tokens: Sequence[str]
-) -> list[tuple[int, int]] | None:
-    """Return the gold links between the tokens of a pair, which end with ``<eos>``; each token has those of its words.
-
-    Returns:
-        Pairs of source and target token index; None without gold alignment, or if the tokens do not spell the words.
-    """
-    if pair.alignment is None:
-        return None
-    sides = list[list[range]]()
-    for tokenizer, text, (*tokens, _) in (
-        (data.source_tokenizer, pair.source, source_tokens),
-        (data.target_tokenizer, pair.target, target_tokens),
-    ):
-        words = split_words(tokenizer.prepared(text))
-        known = [(t, w) for t, w in zip(tokens, words, strict=False) if t != UNKNOWN]
-        if len(words) == len(tokens) and all(token in (word, word.lower()) for token, word in known):
-            sides.append([range(place, place + 1) for place in range(len(words))])
-            continue
-        try:
-            sides.append(word_indices(tokens, words))
-        except ValueError:
-            return None
-    gold = set(pair.alignment)
-    return [
-        (column, row)
-        for column, source in enumerate(sides[0])
-        for row, target in enumerate(sides[1])
-        if not gold.isdisjoint(product(source, target))
-    ]

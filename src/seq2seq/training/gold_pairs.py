@@ -1,10 +1,13 @@
 """Gold links of the pairs of a split, and the words of their tokens."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.datamodule import Prepared
+from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.words import split_words
 from seq2seq.evaluation.alignment import GoldAlignment, word_indices
@@ -20,6 +23,42 @@ class GoldPair:
     gold: GoldAlignment
     source_words: list[range]
     target_words: list[range]
+
+
+def gold_pair(
+    pair: SentencePair, tokenizers: tuple[Tokenizer, Tokenizer], sizes: Sequence[int]
+) -> GoldPair | None:
+    """Return the gold links of a pair whose sides have at most `sizes` tokens; None without links.
+
+    Raises:
+        ValueError: The tokens do not spell the words.
+    """
+    if pair.alignment is None:
+        return None
+    source_words, target_words = (
+        word_indices(tokenizer.tokens(text), split_words(tokenizer.prepared(text)))[:size]
+        for tokenizer, text, size in zip(tokenizers, (pair.source, pair.target), sizes, strict=True)
+    )
+    return GoldPair(GoldAlignment.from_links(pair.alignment, pair.possible), source_words, target_words)
+
+
+def gold_links(
+    pair: SentencePair, tokenizers: tuple[Tokenizer, Tokenizer], sizes: Sequence[int]
+) -> list[tuple[int, int]] | None:
+    """Return the gold links, source and target token index, of a pair; each token has those of its words.
+
+    None without gold alignment, or if the tokens do not spell the words.
+    """
+    try:
+        found = gold_pair(pair, tokenizers, sizes)
+    except ValueError:
+        return None
+    return found and [
+        (column, row)
+        for column, source in enumerate(found.source_words)
+        for row, target in enumerate(found.target_words)
+        if not found.gold.possible.isdisjoint(product(source, target))
+    ]
 
 
 class GoldPairs:
@@ -45,15 +84,9 @@ class GoldPairs:
         return self._pairs[index]
 
     def _made(self, index: int) -> GoldPair | None:
-        pair = self._split.pairs[index]
-        if pair.alignment is None:
-            return None
-        sides = (pair.source, self._split.source[index]), (pair.target, self._split.target[index])
+        sizes = len(self._split.source[index]), len(self._split.target[index])
         try:
-            source_words, target_words = (
-                word_indices(tokenizer.tokens(text), split_words(tokenizer.prepared(text)))[: len(ids)]
-                for tokenizer, (text, ids) in zip(self._tokenizers, sides, strict=True)
-            )
+            return gold_pair(self._split.pairs[index], self._tokenizers, sizes)
         except ValueError as error:
             if not self._has_warned:
                 warn(
@@ -62,4 +95,3 @@ class GoldPairs:
                 )
             self._has_warned = True
             return None
-        return GoldPair(GoldAlignment.from_links(pair.alignment, pair.possible), source_words, target_words)

@@ -48,8 +48,8 @@ class ConfiguredModule(pl.LightningModule):
     It logs ``train/loss``, ``train/perplexity``, ``train/token_accuracy``, ``train/lr``, ``train/total_norm`` and
     ``train/tokens_per_second`` every `log_every_n_steps` optimizer steps, once an epoch at least, and after each validation
     ``val/loss`` (nats per token, without label smoothing), ``val/perplexity``, ``val/token_accuracy`` and, of a
-    `TranslationDataModule`, fast scores of greedy translations (``val/bleu``, …), of the attention (``val_attention/…``) and
-    of its links (``val_alignment/…``).
+    `TranslationDataModule`, fast scores of greedy translations (``val/bleu``, …) and of the links of the attention
+    (``val_alignment/…``).
 
     Args:
         model: The model, or the arguments of `build_model` as plain data, as stored in a checkpoint.

@@ -1,4 +1,4 @@
-"""What is measured on a validation or test split: loss, attention, alignments, greedy translations."""
+"""What is measured on a validation or test split: loss, alignments, greedy translations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +15,6 @@ from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
 from seq2seq.evaluation.metrics import scores_of
-from seq2seq.studies.attention_statistics import AttentionStatistics, attention_statistics
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
 
@@ -33,14 +32,12 @@ class SplitSums:
 
     Attributes:
         losses: Sum of `LossSums.stacked` (4,), in float64 on the CPU.
-        attention: Sums of the statistics of the attention.
         aligned: Links of the attention, compared with the gold links.
         lowest_possible: The same of the links with the lowest AER that attention can have.
         translations: Greedy translations by the index of the pair in the split.
     """
 
     losses: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
-    attention: AttentionStatistics = field(default_factory=AttentionStatistics)
     aligned: AlignmentCounts = field(default_factory=AlignmentCounts)
     lowest_possible: AlignmentCounts = field(default_factory=AlignmentCounts)
     translations: dict[int, str] = field(default_factory=dict)
@@ -65,12 +62,11 @@ class SplitSums:
         self.losses += sums.stacked().cpu()
 
     def add_attention(self, weights: Tensor, batch: Batch, pairs: GoldPairs) -> None:
-        """Add the attention weights (B, T, S) of a batch."""
-        array = weights.detach().float().cpu().numpy()
+        """Add the links of the attention weights (B, T, S) of a batch."""
         widths, heights = batch.source.lengths.tolist(), batch.target_lengths.tolist()
-        self.attention += attention_statistics(array, widths, heights)
+        matrices = weights.float().numpy(force=True)
         for matrix, width, height, index in zip(
-            array, widths, heights, batch.sentence_ids.tolist(), strict=True
+            matrices, widths, heights, batch.sentence_ids.tolist(), strict=True
         ):
             pair = pairs.get(index)
             if pair is None:
@@ -112,8 +108,6 @@ class SplitSums:
                 only_quick=True, others=metrics, sources=sources, languages=languages,
             )  # fmt: skip
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
-        if self.attention.num_tokens:
-            values |= {f"{prefix}_attention/{k}": value for k, value in self.attention.metrics().items()}
         if self.aligned.num_sure:
             values |= {f"{prefix}_alignment/{k}": value for k, value in self.aligned.metrics().items()}
             values[f"{prefix}_alignment/lowest_possible_aer"] = self.lowest_possible.error_rate

@@ -64,13 +64,14 @@ class TranslationModule(ConfiguredModule):
             raise InputError(f"optimizer: {error}") from error
         return {"optimizer": optimizer} | self.schedule.configuration(optimizer, self.trainer)
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Add loss, attention and greedy translations of a batch."""
+    def validation_step(self, batch: Batch, batch_idx: int) -> Tensor | None:
+        """Add loss, links and greedy translations of a batch; return its attention weights (B, T, h, S), for callbacks."""
         features, weights = self(batch)
         is_token = length_mask(batch.target_lengths, batch.target_output.shape[1])
         losses = token_cross_entropy(features, self.model.decoder.output, batch.target_output, is_token)
         self.scores.add(batch, losses, weights)
         if self.scores.has_texts:  # tokenizers and references
             self.scores.add_translations(batch, greedy_search(self.model, batch.source, limits=self.limits))
+        return weights
 
     test_step = validation_step
