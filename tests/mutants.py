@@ -34,7 +34,8 @@ RESUMES = [
     "tests/training",
 ]
 AREAS = {
-    "training/callbacks.py": RESUMES,
+    "training/averages.py": RESUMES,
+    "training/resume.py": RESUMES,
     "training/checkpoint.py": RESUMES,
     "training/process.py": ["tests/reliability"],
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
@@ -186,9 +187,11 @@ MUTANTS = {
         ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
-    "training/callbacks.py": [
-        ('torch.set_rng_state(state["torch"].cpu())', "pass"),
+    "training/averages.py": [
         ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
+    ],
+    "training/resume.py": [
+        ('torch.set_rng_state(state["torch"].cpu())', "pass"),
         ("pl_module.lr_scheduler_step(config.scheduler, value)", "pass"),
         ("if self._ended_at == [trainer", "if [] == [trainer"),
         ('"best_model_score": kept.get(best, state["best_model_score"]) if best else None', '"best_model_score": None'),

@@ -21,15 +21,11 @@ from seq2seq.run.earlier import Earlier
 from seq2seq.run.folder import save_config
 from seq2seq.run.sizes import sizes
 from seq2seq.training import TranslationModule
-from seq2seq.training.callbacks import (
-    EpochMean,
-    ResumeState,
-    StopOnSignal,
-    checkpoint_to_keep,
-    end_in_words,
-    kept_in_words,
-)
+from seq2seq.training.averages import EpochMean
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
+from seq2seq.training.kept import checkpoint_to_keep, end_in_words, kept_in_words
+from seq2seq.training.resume import ResumeState
+from seq2seq.training.signals import StopOnSignal
 from tests.small import model_of
 from tests.training.test_module import TRAINER
 from tests.training.test_schedules import SCHEDULES

@@ -26,7 +26,7 @@ from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.studies.statistics_logger import StatisticsLogger
 from seq2seq.training import AttentionLogger, EpochMean, TranslationModule, warmup_constant
-from seq2seq.training.callbacks import EpochLines, Report
+from seq2seq.training.lines import EpochLines, Report
 from tests.small import model_of
 
 pytestmark = pytest.mark.filterwarnings(

@@ -28,8 +28,8 @@ from seq2seq.studies.faithfulness_logger import FaithfulnessLogger
 from seq2seq.studies.statistics_logger import StatisticsLogger
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
-from seq2seq.training.callbacks import as_markdown
 from seq2seq.training.gold_pairs import gold_links
+from seq2seq.training.lines import as_markdown
 from seq2seq.visualization import AttentionFigure, save_heatmap
 from seq2seq.visualization.heatmap import write_gif
 from tensorboard_attention.colors import weight_colors

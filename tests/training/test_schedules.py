@@ -14,8 +14,8 @@ from seq2seq.data import PairsCorpus
 from seq2seq.errors import InputError
 from seq2seq.run.config import build
 from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
-from seq2seq.training.callbacks import ResumeState
 from seq2seq.training.checkpoint import BorderCallback
+from seq2seq.training.resume import ResumeState
 from tests.conftest import ROOT
 from tests.small import model_of
 from tests.training.test_module import TRAINER

@@ -21,9 +21,9 @@ from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
-from seq2seq.training.callbacks import ResumeState
 from seq2seq.training.losses import StepMean
 from seq2seq.training.objectives import minimum_risk
+from seq2seq.training.resume import ResumeState
 from tests.small import model_of
 from tests.training.test_minimum_risk import bleu, log_probability
 from tests.training.test_module import TRAINER

@@ -149,8 +149,8 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
 
-    from seq2seq.training.callbacks import StopOnSignal
     from seq2seq.training.checkpoint import BorderCallback
+    from seq2seq.training.signals import StopOnSignal
 
     config = settings.config
     # what an earlier start wrote after the checkpoint is hidden

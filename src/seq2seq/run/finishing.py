@@ -27,7 +27,7 @@ def export(
     `checkpoint` is where the training continued from; nothing else holds the mean of its weights if no step was left.
     """
     from seq2seq.models.folder import SavedModel, save_model_folder
-    from seq2seq.training.callbacks import checkpoint_to_keep, kept_in_words
+    from seq2seq.training.kept import checkpoint_to_keep, kept_in_words
 
     announce("exporting the model")
     last = dict.fromkeys([str(folder / "checkpoints" / "last.ckpt"), *([checkpoint] if checkpoint else [])])
@@ -72,8 +72,9 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
-    from seq2seq.training.callbacks import ResumeState, end_in_words, out_of_time
     from seq2seq.training.checkpoint import callbacks_of
+    from seq2seq.training.kept import end_in_words
+    from seq2seq.training.resume import ResumeState, out_of_time
 
     before = sum(each.seconds_before for each in callbacks_of(trainer) if isinstance(each, ResumeState))
     return {

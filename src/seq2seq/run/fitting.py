@@ -34,7 +34,7 @@ def fit(
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-    from seq2seq.training.callbacks import fit as fit_or_stop
+    from seq2seq.training.signals import fit as fit_or_stop
 
     warn_of_slow_precision(trainer)
     announce("training" if checkpoint is None else f"training from {checkpoint}")
@@ -138,7 +138,7 @@ def going_on_after_interrupt() -> Iterator[None]:
     Raises:
         TrainingInterrupted: After Ctrl-C.
     """
-    from seq2seq.training.callbacks import interrupted
+    from seq2seq.training.signals import interrupted
 
     try:
         yield

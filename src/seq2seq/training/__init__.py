@@ -1,19 +1,15 @@
 """Training: the Lightning module, losses, schedules, callbacks, checkpoints."""
 
 from seq2seq.training.attention_logger import AttentionLogger
-from seq2seq.training.callbacks import (
-    EpochLines,
-    EpochMean,
-    Report,
-    ResumeState,
-    StopOnSignal,
-    TranslationSamples,
-)
+from seq2seq.training.averages import EpochMean
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
+from seq2seq.training.lines import EpochLines, Report, TranslationSamples
 from seq2seq.training.losses import LossSums
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.objectives import GuidedAlignment, MinimumRisk, ScheduledSampling
+from seq2seq.training.resume import ResumeState
 from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
+from seq2seq.training.signals import StopOnSignal
 
 __all__ = [
     "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "GuidedAlignment", "LossSums", "MinimumRisk", "PeriodicCheckpoint",

@@ -52,8 +52,10 @@ def gold_links(
     try:
         found = gold_pair(pair, tokenizers, sizes)
     except ValueError:
+        found = None
+    if found is None:
         return None
-    return found and [
+    return [
         (column, row)
         for column, source in enumerate(found.source_words)
         for row, target in enumerate(found.target_words)

@@ -11,7 +11,6 @@ machine translation", 2016.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -26,9 +25,7 @@ from seq2seq.decoding.search import Sampling, sample_tokens
 from seq2seq.evaluation.bleu import smoothed_sentence_bleu
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
-
-if TYPE_CHECKING:
-    from seq2seq.training.module import TranslationModule
+from seq2seq.training.objectives.objective import Trained
 
 CANDIDATE_ROWS = 256
 """Tokens whose logits are computed at once."""
@@ -60,7 +57,7 @@ class MinimumRisk:
             )
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
 
-    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: Trained, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S) of the references."""
         model, decode = module.model, module.model.decoder
         references = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -11,13 +11,28 @@ from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.errors import InputError
+from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
 
-if TYPE_CHECKING:
-    from seq2seq.training.module import TranslationModule
 
-Objective = Callable[["TranslationModule", Batch], tuple[LossSums, Tensor | None]]
+class Trained(Protocol):
+    """What objectives use of a `TranslationModule`."""
+
+    model: Seq2Seq
+    global_step: int
+    trainer: Any
+
+    def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
+        """Return the training loss of a batch."""
+        ...
+
+    def log(self, name: str, value: Tensor, *, sync_dist: bool) -> None:
+        """Log a value."""
+        ...
+
+
+Objective = Callable[[Any, Batch], tuple[LossSums, Tensor | None]]
 """Function of a module and a batch of the training split that returns the sums of the batch, whose `objective` is
 minimized, and the attention weights (B, T, h, S) or None."""
 
@@ -53,7 +68,7 @@ class ObjectiveWithOptions:
         self.guided_alignment_weight = guided_alignment_weight
         self._guided: tuple[Prepared | None, GuidedAlignment] | None = None
 
-    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: Trained, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the sums of a batch, and the attention weights (B or 2 B, T, h, S).
 
         Raises:
@@ -75,7 +90,7 @@ class ObjectiveWithOptions:
             sums = LossSums(*(getattr(sums, field.name) / 2 for field in fields(sums)))
         return sums, weights
 
-    def _guided_alignment(self, module: "TranslationModule") -> GuidedAlignment:
+    def _guided_alignment(self, module: Trained) -> GuidedAlignment:
         """Return the loss for the links of the corpus that the trainer uses now."""
         data = prepared_of(module.trainer)
         if self._guided is None or self._guided[0] is not data:

@@ -8,17 +8,13 @@ neural networks", 2015, with their linear schedule over optimizer steps i:
     e_i = probability * min(1, i / ramp_steps)
 """
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from seq2seq.data.batch import Batch
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.minimum_risk import draw_token
-
-if TYPE_CHECKING:
-    from seq2seq.training.module import TranslationModule
+from seq2seq.training.objectives.objective import Trained
 
 
 class ScheduledSampling:
@@ -40,7 +36,7 @@ class ScheduledSampling:
             )
         self.probability, self.ramp_steps = probability, ramp_steps
 
-    def __call__(self, module: "TranslationModule", batch: Batch) -> tuple[LossSums, Tensor | None]:
+    def __call__(self, module: Trained, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S)."""
         probability = self.probability
         if self.ramp_steps:

@@ -1,0 +1,149 @@
+"""Callbacks: a line an epoch, translations as text, reports to a sweeper."""
+
+import html
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+from lightning.pytorch.callbacks import Callback, RichProgressBar, TQDMProgressBar
+
+from hydra_plugins.hydra_subprocess_launcher import report
+from seq2seq.common.numbers import NotNegative
+from seq2seq.common.written import claim
+from seq2seq.data.datamodule import prepared_of
+from seq2seq.training.checkpoint import is_dry
+from seq2seq.training.schedules import lengths
+
+
+class EpochLines(Callback):
+    """Print one line per epoch: losses, a score, speed, and the remaining time.
+
+    Args:
+        score: Logged name of the score.
+    """
+
+    def __init__(self, score: str = "val/bleu") -> None:
+        self.score = score
+        self._started, self._first_step = 0.0, 0
+        self._validated = False
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock."""
+        self._started, self._first_step = time.monotonic(), trainer.global_step
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Name the epoch as the lines do."""
+        self._validated = False
+        self.on_train_batch_start(trainer, pl_module)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Remember that the scores are of this epoch."""
+        self._validated = not trainer.sanity_checking
+
+    def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
+        """Let a progress bar count epochs from 1, as the lines do; Lightning counts from 0."""
+        bar, last = trainer.progress_bar_callback, trainer.max_epochs or -1
+        title = f"Epoch {trainer.current_epoch + 1}" + (f"/{last}" if last > 0 else "")
+        if isinstance(bar, RichProgressBar) and bar.progress and bar.train_progress_bar_id is not None:
+            bar.progress.update(bar.train_progress_bar_id, description=title)
+        elif isinstance(bar, TQDMProgressBar) and bar.is_enabled:
+            bar.train_progress_bar.set_description(title, refresh=False)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Print the line."""
+        if not trainer.is_global_zero:
+            return
+        values = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        of_epochs = f"/{trainer.max_epochs}" if (trainer.max_epochs or -1) > 0 else ""  # no limit
+        parts = [f"epoch {trainer.current_epoch + 1:>3}{of_epochs}", f"step {trainer.global_step:>6}"]
+        if not self._validated:  # those of an earlier epoch
+            values = {name: value for name, value in values.items() if not name.startswith("val/")}
+        for name, title in (("train/loss", "loss"), ("val/loss", "val loss")):
+            if name in values:
+                parts.append(f"{title} {values[name]:.3f}")
+        if self.score in values:
+            parts.append(f"{self.score.rpartition('/')[2].upper()} {values[self.score]:.1f}")
+        if "train/tokens_per_second" in values:
+            parts.append(f"{values['train/tokens_per_second']:,.0f} tokens/s")
+        done, total = max(trainer.global_step - self._first_step, 1), lengths(trainer)["step"]
+        if total >= 0:
+            left = max(total - trainer.global_step, 0)
+            seconds = round((time.monotonic() - self._started) / done * left)
+            parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
+        bar, line = trainer.progress_bar_callback, "  ".join(parts)
+        if isinstance(bar, RichProgressBar) and bar.progress is not None:
+            bar.progress.console.out(line, highlight=False)  # does not break it, unlike `print`
+            if bar.train_progress_bar_id is not None:  # the last would stay; the next epoch shows it again
+                bar.progress.update(bar.train_progress_bar_id, visible=False)
+        elif bar is not None and getattr(bar, "is_enabled", False):
+            bar.print(line)
+        else:
+            print(line, flush=True)
+
+
+def as_markdown(text: str) -> str:
+    """Return a text as a cell of a table in Markdown, in which no sign has a meaning."""
+    return re.sub(r"[\\`*_{}\[\]()#+\-.!|]", r"\\\g<0>", html.escape(" ".join(text.split()), quote=False))
+
+
+class TranslationSamples(Callback):
+    """Log validation sentences with reference and greedy translation as text, at every validation.
+
+    Args:
+        sentences: Number of sentences, from the start of the validation split.
+    """
+
+    def __init__(self, sentences: NotNegative = 8) -> None:
+        self.sentences = sentences
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Write a Markdown table to loggers that show text."""
+        scores: Any = pl_module.scores
+        data, found = prepared_of(trainer), scores.sums.translations
+        if trainer.sanity_checking or not trainer.is_global_zero or data is None:
+            return
+        pairs = {place: data.validation.pairs[place] for place in sorted(found) if place < self.sentences}
+        rows = [(pair.source, pair.target, found[place]) for place, pair in pairs.items()]
+        cells = [" | ".join(as_markdown(text) for text in row) for row in rows]
+        table = "\n".join(
+            ["| source | reference | translation |", "|---|---|---|", *(f"| {c} |" for c in cells)]
+        )
+        for logger in trainer.loggers:
+            add_text = getattr(getattr(logger, "experiment", None), "add_text", None)
+            if rows and add_text is not None:
+                add_text("translations", table, trainer.global_step)
+
+
+class Report(Callback):
+    """Report a score at every validation, in ``reports.jsonl``, to a sweeper, which may end the run early.
+
+    The step of a report is the number of the validation; a run that continues counts on.
+
+    Args:
+        metric: Logged name of the score; one that is not logged at validations is not reported.
+        dirpath: Folder of the run.
+    """
+
+    def __init__(self, metric: str, dirpath: str) -> None:
+        self.metric, self.folder = metric, Path(dirpath)
+        self._num_validations = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the number of validations."""
+        return {"num_validations": self._num_validations}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Count on."""
+        self._num_validations = state_dict["num_validations"]
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Write a line."""
+        if trainer.state.fn != "fit" or trainer.sanity_checking or is_dry(trainer):
+            return
+        self._num_validations += 1
+        value = trainer.callback_metrics.get(self.metric)
+        if value is not None and trainer.is_global_zero:
+            claim(self.folder / "reports.jsonl")
+            report(float(value), self._num_validations, self.folder)
