@@ -15,8 +15,8 @@ from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.studies.faithfulness import CHANGES
 from seq2seq.studies.interventions import changed_weights, tokens_that_stay
-from seq2seq.studies.probing import importance, probe
-from tests.small import VARIANTS, batch_of, model_of, steps_of, tokenizers_of
+from seq2seq.studies.probing import probe
+from tests.small import VARIANTS, batch_of, model_of, tokenizers_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
 TARGETS = [[5, 6, 7, 9], [8, 4, 10, 7, 5], [9, 6]]
@@ -137,50 +137,6 @@ def test_a_decoder_without_attention_is_refused_in_one_line(decoder):
     with pytest.raises(InputError, match="it has none") as refusal:
         tokens_that_stay(model_of(decoder=decoder), batch_of(SOURCES, TARGETS, [0]), seed=1)
     assert "\n" not in str(refusal.value)
-
-
-@torch.no_grad()
-def probabilities(model, source, target):
-    """(tokens, vocabulary), step by step."""
-    return np.array([logits.softmax(0).numpy() for logits, _ in steps_of(model, source, target[:-1])])
-
-
-@pytest.mark.parametrize("name", ["additive", "local_p_heads", "conditional", "reversed"])
-def test_importance_is_what_scaling_and_leaving_out_a_word_does(name):
-    model = lively(**MODELS[name])
-    source, target = SOURCES[2], TARGETS[2]
-    gradient, left_out = importance(model, batch_of(SOURCES, TARGETS, [2]))
-    assert gradient.shape == left_out.shape == (len(target), len(source))
-    before, rows = probabilities(model, source, target), np.arange(len(target))
-    table, step = model.source_embedding.weight, 1e-6
-    for column, word in enumerate(source):
-        rest = [*source[:column], *source[column + 1 :]]
-        distance = np.abs(probabilities(model, rest, target) - before).sum(1) / 2
-        np.testing.assert_allclose(left_out[:, column], distance, atol=1e-7)
-        logs, own = [], table.data[word].clone()
-        for share in (1 + step, 1 - step):
-            table.data[word] = own * share
-            found = probabilities(model, source, target)
-            logs.append(np.log(found[rows, before.argmax(1)]))
-        table.data[word] = own
-        slope = (logs[0] - logs[1]) / (2 * step)
-        np.testing.assert_allclose(gradient[:, column], np.abs(slope), atol=1e-5)
-
-
-def test_gradients_of_a_tied_model_are_of_the_source_words_alone():
-    tied = lively(**VARIANTS["tied"])
-    free = model_of(**{**VARIANTS["tied"], "tie": "none"})
-    free.load_state_dict(tied.state_dict())
-    pair = batch_of(SOURCES, TARGETS, [1])
-    for of_tied, of_free in zip(importance(tied, pair), importance(free, pair), strict=True):
-        torch.testing.assert_close(of_tied, of_free)
-
-
-def test_a_single_word_can_be_left_out():
-    pair = batch_of([[5]], [[6, 7]])
-    gradient, left_out = importance(lively(), pair)
-    assert gradient.shape == left_out.shape == (2, 1)
-    assert (left_out > 0).all()
 
 
 @pytest.mark.parametrize("tokens", [2048, 20])

@@ -24,8 +24,8 @@ def probe(
 
     Changes the attention weights of one step at a time, and counts the predictions that stay the same: without the
     most attended source token, without another one, with the most attended one only, with uniform weights, with
-    permuted weights, and without any context. Also prints Kendall's tau of attention with gradient × input, and with
-    leaving out a source word. The steps are those of greedy translations.
+    permuted weights, and without any context. Also prints Kendall's tau of the weights and the effects of leaving source
+    tokens out. The steps are those of greedy translations.
 
     Args:
         model: A run folder, a model folder, or the name of a shipped model.
@@ -65,9 +65,7 @@ def probe(
         print(dumps({"num_sentences": len(probed), **found}))
         return
     left_out = len(chosen) - len(probed)
-    legend = (
-        "same: predictions that stay when the weights change; tau: rank correlation of two measures, -1 to 1"
-    )
+    legend = "same: predictions that stay when the weights change; tau: rank correlation, -1 to 1"
     rest = f"; {left_out:,} left out, blank or too long on one side" if left_out else ""
     print(
         f"{faithfulness_table(found)}\n{counted(len(probed), 'sentence')}, greedy translations{rest}\n{legend}"

@@ -2,8 +2,8 @@
 
 A prediction is the most probable next token. It stays the same or changes when the weights of its step are
 replaced: Moradi, Kambhatla and Sarkar, "Interrogating the explanatory power of attention in
-neural machine translation", 2019, for translations. Rank correlations with gradients
-and with leaving out words are those of Jain and Wallace, "Attention is not explanation", 2019, who
+neural machine translation", 2019, for translations. Rank correlations with the effects of
+leaving out words follow Jain and Wallace, "Attention is not explanation", 2019, who
 studied classifiers. The interpretation is disputed: if other weights give the same word, the original weights
 may still have contributed (Wiegreffe and Pinter, "Attention is not not explanation", 2019); if they give
 another word, the original weights did contribute.
@@ -11,7 +11,6 @@ another word, the original weights did contribute.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,8 @@ CHANGES = {
 }
 """Changes of the weights of a step, and their titles in a table."""
 
-AGREEMENTS = {
-    "attention_gradient": "tau: attention, gradient",
-    "attention_leave_one_out": "tau: attention, left out",
-    "gradient_leave_one_out": "tau: gradient, left out",
-}
-"""Pairs of measures that `rank_correlations` compares."""
+EFFECT_TAU = "effect_tau"
+"""The name of how weights and effects agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +37,12 @@ class Probed:
     Attributes:
         words: For each token of the translation, the word that it is part of.
         stays: True where the prediction stays the same, a row for each of `CHANGES`.
-        rank_correlations: See `rank_correlations`.
+        taus: Of each token, see `effect_taus`.
     """
 
     words: list[str]
     stays: NDArray[np.bool_]
-    rank_correlations: NDArray[np.float64]
+    taus: NDArray[np.float64]
 
 
 def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
@@ -63,32 +58,24 @@ def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> fl
 def effect_statistics(
     weights: Sequence[NDArray[np.floating]], effects: Sequence[NDArray[np.floating]]
 ) -> dict[str, float]:
-    """Return how attention weights and the effects of source tokens agree, over the target tokens of sentences.
+    """Return the mean of `effect_taus` over the target tokens of sentences, without ``<eos>``; empty if none is defined.
 
-    Without the row of the target's ``<eos>``. `effect_tau` is the mean of Kendall's tau of weight and effect over the source
-    tokens without ``<eos>``; target tokens whose tau is not defined, as with one source token, are left out, and without
-    any other the result is empty.
-    Weights and effects, those of `seq2seq.decoding.effect.leave_one_out`, are of each sentence (T, S).
+    Weights and effects are of each sentence (T, S).
     """
-    rows = [
-        each
-        for one, other in zip(weights, effects, strict=True)
-        for each in zip(one[:-1], other[:-1], strict=True)
-    ]
-    taus = np.array([kendall_tau(one[:-1], other[:-1]) for one, other in rows])
+    rows = [effect_taus(one[:-1], other[:-1]) for one, other in zip(weights, effects, strict=True)]
+    taus = np.concatenate([np.empty(0), *rows])
     taus = taus[np.isfinite(taus)]
-    return {"effect_tau": float(taus.mean())} if len(taus) else {}
+    return {EFFECT_TAU: float(taus.mean())} if len(taus) else {}
 
 
-def rank_correlations(*measures: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return Kendall's tau of each pair of `AGREEMENTS`, for each token (3, T).
+def effect_taus(weights: NDArray[np.floating], effects: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return Kendall's tau of weight and effect over the source tokens without ``<eos>``, for each target token (T,).
 
-    The measures are attention, gradient and leave-one-out, over the source words (T, W).
+    Weights and effects, those of `seq2seq.decoding.effect.leave_one_out`, are (T, S). NaN where tau is not defined, as
+    with one source token.
     """
-    return np.array([
-        [kendall_tau(*rows) for rows in zip(*each, strict=True)]
-        for each in combinations(measures, 2)
-    ])  # fmt: skip
+    rows = zip(weights[:, :-1], effects[:, :-1], strict=True)
+    return np.array([kendall_tau(*row) for row in rows], dtype=np.float64)
 
 
 def faithfulness(
@@ -99,7 +86,7 @@ def faithfulness(
     Without `is_function`, which tells function words, all words are one group.
     """
     words = [word for each in probed for word in each.words]
-    rows = np.concatenate([np.concatenate([each.stays, each.rank_correlations]) for each in probed], axis=1)
+    rows = np.concatenate([np.vstack([each.stays, each.taus]) for each in probed], axis=1)
     groups = {"all": np.ones(len(words), dtype=bool)}
     if is_function is not None:
         is_closed = np.array([is_function(word) for word in words])
@@ -111,13 +98,13 @@ def _means(rows: NDArray[np.float64]) -> dict[str, float | None]:
     """Return the number of tokens, and the means of the finite values of each row."""
     known = (row[np.isfinite(row)] for row in rows)
     means = (float(row.mean()) if len(row) else None for row in known)
-    return {"num_tokens": rows.shape[1], **dict(zip((*CHANGES, *AGREEMENTS), means, strict=True))}
+    return {"num_tokens": rows.shape[1], **dict(zip((*CHANGES, EFFECT_TAU), means, strict=True))}
 
 
 def faithfulness_table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the result of `faithfulness` as a table: percent of the tokens, and tau."""
     lines = ["".join([" " * 28, *(f"{group:>10}" for group in found)])]
-    for name, title in ({"num_tokens": "tokens"} | CHANGES | AGREEMENTS).items():
+    for name, title in ({"num_tokens": "tokens"} | CHANGES | {EFFECT_TAU: "tau: attention, effect"}).items():
         form = ",.0f" if name == "num_tokens" else ".1%" if name in CHANGES else "z.2f"
         values = (each[name] for each in found.values())
         cells = ("-" if value is None else format(value, form) for value in values)
