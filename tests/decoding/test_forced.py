@@ -57,13 +57,9 @@ def test_attention_is_between_the_words_that_white_space_separates(tmp_path):
     exported_model(tmp_path)
     pairs = [*PAIRS, SentencePair("a b,c d", "c!")]
     found = word_attention(load_attending(tmp_path / "model"), pairs, device="cpu", max_tokens=64)
-    assert [each.weights.shape for each in found] == [(3, 4), (0, 0), (2, 1), (0, 0), (1, 3)]
-    assert argmax_links(found[1].weights) == frozenset()
-    assert all((each.weights.sum(axis=1) < 1).all() for each in found)
-    assert [(set(each.source_words), set(each.target_words)) for each in found[1:3]] == [
-        (set(), set()),
-        ({0}, {0, 1}),
-    ]
+    assert [each.shape for each in found] == [(3, 4), (0, 0), (2, 1), (0, 0), (1, 3)]
+    assert argmax_links(found[1]) == frozenset()
+    assert all((each.sum(axis=1) < 1).all() for each in found)
 
 
 SEARCHED = [[4, 5, 6, 7], [8, 4], [9, 9, 5]]

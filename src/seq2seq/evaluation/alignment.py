@@ -127,22 +127,6 @@ def symmetrized(forward: Links, backward: Links, method: str) -> Links:
     return forward & backward if method == "intersection" else forward | backward
 
 
-def links_between(links: Links, source_words: Words, target_words: Words) -> Links:
-    """Return the links between words that tokens have: those that an attention can find."""
-    return frozenset((i, j) for i, j in links if i in source_words and j in target_words)
-
-
-def best_links(gold: GoldAlignment, source_words: Words, target_words: Words) -> Links:
-    """Return the links with the minimum AER that `argmax_links` can give.
-
-    Every target word gets a sure link if there is one, else a possible one, else a wrong one.
-    Each of the words has a token.
-    """
-    sources = sorted(source_words)
-    rows = ([(i, j) for i in sources] for j in target_words if sources)
-    return frozenset(max(row, key=lambda x: (x in gold.sure, x in gold.possible)) for row in rows)
-
-
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[range]:
     """Return the indices of the words that each token has a part of: more than one if it crosses a border.
 

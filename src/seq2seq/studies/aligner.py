@@ -15,11 +15,8 @@ from seq2seq.evaluation.alignment import (
     Floats,
     GoldAlignment,
     Links,
-    Words,
     argmax_links,
-    best_links,
     format_links,
-    links_between,
     merge_words,
     read_pharaoh,
     require_within,
@@ -35,25 +32,10 @@ if TYPE_CHECKING:
     from seq2seq.models.folder import SavedModel
 
 
-@dataclass(frozen=True, slots=True)
-class WordAttention:
-    """Attention between words.
-
-    Attributes:
-        weights: Weights (target words, source words); (0, 0) if a side is blank.
-        source_words: Indices of the source words of which a token has a part.
-        target_words: The same for the target words.
-    """
-
-    weights: Floats
-    source_words: Words
-    target_words: Words
-
-
 def word_attention(
     exported: "SavedModel", pairs: Sequence[SentencePair], *, device: str, max_tokens: int
-) -> list[WordAttention]:
-    """Return the attention of a model between the words of given translations.
+) -> list[Floats]:
+    """Return the attention of a model (target words, source words) of given translations; (0, 0) if a side is blank.
 
     Words are those of `text_words`, independent of the model's tokenizer; ``<eos>`` is left out.
 
@@ -75,8 +57,7 @@ def word_attention(
             token_words(*each) if is_filled else []
             for each in zip(tokenizers, (pair.source, pair.target), words_of_pair, strict=True)
         ]
-        words = (frozenset(place for places in side for place in places) for side in sides)
-        found.append(WordAttention(merge_words(translation.weights.numpy(), *sides), *words))
+        found.append(merge_words(translation.weights.numpy(), *sides))
     return found
 
 
@@ -153,30 +134,27 @@ class Alignment:
     Attributes:
         links: Of each pair.
         counts: Of the links against the gold alignment; None without one.
-        least: Of the links with the minimum error rate that the tokens allow.
     """
 
     links: list[Links]
     counts: AlignmentCounts | None = None
-    least: AlignmentCounts | None = None
 
     def __str__(self) -> str:
         return "\n".join(map(format_links, self.links))
 
     def report(self) -> str:
         """Return a line with the alignment error rate; an empty text without gold alignment."""
-        if self.counts is None or self.least is None:
+        if self.counts is None:
             return ""
         return (
-            f"AER {self.counts.error_rate:.3f} (at least {self.least.error_rate:.3f} with these tokens)   "
-            f"precision {self.counts.precision:.3f}   recall {self.counts.recall:.3f}   "
+            f"AER {self.counts.error_rate:.3f}   precision {self.counts.precision:.3f}   recall {self.counts.recall:.3f}   "
             f"({counted(len(self.links), 'sentence pair')})"
         )
 
 
 def aligned(
     pairs: Sequence[SentencePair],
-    found: Sequence[tuple[WordAttention, ...]],
+    found: Sequence[tuple[Floats, ...]],
     method: str,
     threshold: float,
     gold: Sequence[GoldAlignment] | None,
@@ -186,30 +164,14 @@ def aligned(
     `found` has the attention of each pair, by the model and, if there is one, by that of the other direction.
     """
     if method == "agreement":
-        models = ([each.weights for each in model] for model in zip(*found, strict=True))
-        links = [argmax_links(each) for each in agreed_weights(words_of(pairs), *models)]
+        links = [argmax_links(each) for each in agreed_weights(words_of(pairs), *zip(*found, strict=True))]
     elif method == "threshold":
-        links = [threshold_links(forward.weights, threshold) for forward, *_ in found]
+        links = [threshold_links(forward, threshold) for forward, *_ in found]
     else:
-        links = [_joined(method, *(argmax_links(each.weights) for each in models)) for models in found]
+        links = [_joined(method, *map(argmax_links, models)) for models in found]
     if gold is None:
         return Alignment(links)
-    least = [_lowest_possible(method, each, *models) for each, models in zip(gold, found, strict=True)]
-    counts = (sum(map(AlignmentCounts.of, each, gold), AlignmentCounts()) for each in (links, least))
-    return Alignment(links, *counts)
-
-
-def _lowest_possible(
-    method: str, gold: GoldAlignment, forward: WordAttention, *backward: WordAttention
-) -> Links:
-    """Return the links with the minimum error rate that the tokens allow."""
-    if method == "agreement":  # which links words without tokens, too
-        return best_links(gold, *map(range, reversed(forward.weights.shape)))
-    if method == "argmax":
-        return best_links(gold, forward.source_words, forward.target_words)
-    sides = (gold.possible, reversed_links(gold.possible))
-    possible = zip(sides, (forward, *backward), strict=False)
-    return _joined(method, *(links_between(each, a.source_words, a.target_words) for each, a in possible))
+    return Alignment(links, sum(map(AlignmentCounts.of, links, gold), AlignmentCounts()))
 
 
 def _joined(method: str, links: Links, *backward: Links) -> Links:

@@ -13,7 +13,7 @@ from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.words import clean
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.errors import TrainingFailed
-from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, best_links, merge_words
+from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, merge_words
 from seq2seq.evaluation.metrics import scores_of
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
@@ -33,13 +33,11 @@ class SplitSums:
     Attributes:
         losses: Sum of `LossSums.stacked` (4,), in float64 on the CPU.
         aligned: Links of the attention, compared with the gold links.
-        lowest_possible: The same of the links with the lowest AER that attention can have.
         translations: Greedy translations by the index of the pair in the split.
     """
 
     losses: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
     aligned: AlignmentCounts = field(default_factory=AlignmentCounts)
-    lowest_possible: AlignmentCounts = field(default_factory=AlignmentCounts)
     translations: dict[int, str] = field(default_factory=dict)
 
     def __add__(self, other: "SplitSums") -> "SplitSums":
@@ -73,8 +71,6 @@ class SplitSums:
                 continue
             merged = merge_words(matrix[: height - 1, : width - 1], pair.source_words, pair.target_words)
             self.aligned += AlignmentCounts.of(argmax_links(merged), pair.gold)
-            sides = [set().union(*side) for side in (pair.source_words, pair.target_words)]
-            self.lowest_possible += AlignmentCounts.of(best_links(pair.gold, *sides), pair.gold)
 
     def of_all_processes(self, num_processes: int) -> "SplitSums":
         """Return the sums over all processes, which all call this method."""
@@ -110,7 +106,6 @@ class SplitSums:
             values |= {f"{prefix}/{name}": score for name, score in scores.items()}
         if self.aligned.num_sure:
             values |= {f"{prefix}_alignment/{k}": value for k, value in self.aligned.metrics().items()}
-            values[f"{prefix}_alignment/lowest_possible_aer"] = self.lowest_possible.error_rate
         return values
 
 
