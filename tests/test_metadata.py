@@ -9,6 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import seq2seq
 from tests.conftest import ROOT
 
 UV = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
@@ -65,13 +66,12 @@ def test_a_package_can_be_published(path):
 
 def test_one_version_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    fallback = (ROOT / "src/seq2seq/__init__.py").read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(.*?)\]", changes, re.MULTILINE)[0] == "Unreleased"
     versions = {project["version"] for project in PROJECTS.values()}
     versions |= {
         re.search(r"^version: (.*)$", citation, re.MULTILINE)[1],
-        re.search(r'__version__ = "(.*)"', fallback)[1],
+        seq2seq.__version__,
         re.search(r"^## \[(\d.*?)\] - \d{4}-\d\d-\d\d$", changes, re.MULTILINE)[1],
     }
     assert len(versions) == 1

@@ -14,9 +14,9 @@ The public names:
 
 import os
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from seq2seq.common import VERSION
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
-try:
-    __version__ = version("seq2seq-attention")
-except PackageNotFoundError:  # a folder of sources that was not installed
-    __version__ = "0.4.0"
+__version__ = VERSION
 
 __all__ = ["InputError", "Run", "TrainingFailed", "TrainingInterrupted", "__version__", "load", "train"]
 

@@ -9,6 +9,7 @@ from typing import Any
 from hydra_checked import nearest
 from seq2seq.cli.interrupts import end_imports_on_interrupt
 from seq2seq.cli.parser import parser_of
+from seq2seq.common import VERSION
 from seq2seq.common.progress import announce, require_standard_error
 
 COMMANDS = {
@@ -36,9 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     require_standard_error()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:
-        from seq2seq import __version__
-
-        print(__version__)
+        print(VERSION)
         return 0
     if not given or given[0] in ("-h", "--help"):
         print("usage: seq2seq COMMAND …    (seq2seq COMMAND --help)\n")

@@ -1,1 +1,4 @@
-"""What every package uses: warnings and progress, the arguments of a class, whose code may run, the models that come along."""
+"""What several packages need and none owns."""
+
+VERSION = "0.4.0"
+"""Of this program; pyproject.toml, CITATION.cff and CHANGELOG.md have the same."""

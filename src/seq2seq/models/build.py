@@ -167,9 +167,8 @@ def factory(part: Factory, *, trust_custom_code: bool = False) -> Callable[..., 
     require_trusted(target, "the model", trust_custom_code=trust_custom_code)
     module, _, name = target.rpartition(".")
     if is_within(target, PARTS):
-        from seq2seq import models
-
-        found = getattr(models, name, None) or getattr(attention_package, name, None)
+        places = import_module(__package__), attention_package
+        found = next((getattr(each, name) for each in places if hasattr(each, name)), None)
     else:
         try:
             found = getattr(import_module(module), name, None)

@@ -18,7 +18,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from seq2seq import __version__
+from seq2seq.common import VERSION
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
 from seq2seq.common.trust import own_classes
@@ -69,9 +69,7 @@ def _job_logging() -> Any:
 def log_start(settings: Settings, commit: str | None) -> None:
     """Write into the log what a reader needs to repeat the run: versions, machine, commit, and what was given."""
     config, versions = settings.config, [f"{package} {version(package)}" for package in PACKAGES]
-    LOG.info(
-        "versions    seq2seq %s, Python %s", ", ".join([__version__, *versions]), platform.python_version()
-    )
+    LOG.info("versions    seq2seq %s, Python %s", ", ".join([VERSION, *versions]), platform.python_version())
     LOG.info("machine     %s, %s cores, process %s", platform.platform(), os.cpu_count(), os.getpid())
     LOG.info("commit      %s", commit or "unknown")
     LOG.info(

@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from itertools import count
 from typing import Any
 
@@ -16,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from seq2seq.common import VERSION
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
@@ -273,7 +273,7 @@ def make_app(
 
     # its own pages of documentation load scripts from elsewhere
     app = FastAPI(
-        title="seq2seq", version=version("seq2seq-attention"), lifespan=lifespan, docs_url=None, redoc_url=None,
+        title="seq2seq", version=VERSION, lifespan=lifespan, docs_url=None, redoc_url=None,
     )  # fmt: skip
 
     @app.post("/translate", response_model_exclude_none=True)
