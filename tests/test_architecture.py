@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import seq2seq
 from benchmarks.rooms import LEVELS, files, imports, room_of, rooms_and_arrows, upward
 from tests.mutants import AREAS, MUTANTS
 
@@ -133,3 +134,61 @@ def test_the_run_is_read_on_a_screen():
     tree = ast.parse((ROOT / "src/seq2seq/run/run.py").read_text())
     (run,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
     assert run.end_lineno - run.lineno < 60
+
+
+def test_no_files_of_a_room_import_each_other_in_a_circle():
+    known, modules = set(), set(FILES.values())
+    graph = {
+        name: {module_of(each, modules) for each in imports(path)} - {name} for path, name in FILES.items()
+    }
+    for name in graph:
+        reached, new = set(), {name}
+        while new := {other for each in new for other in graph[each] if other} - reached:
+            reached |= new
+        if name in reached:
+            known.add(name)
+    assert known == STILL_IN_A_CIRCLE
+
+
+STILL_IN_A_CIRCLE = {
+    *(f"seq2seq.data.{name}" for name in ("text", "formats.kinds", "formats.markup", "formats.wmt")),
+    "seq2seq.run.bounds", "seq2seq.run.config",
+}  # fmt: skip
+
+
+def module_of(name, modules):
+    """The module that an import is of; None: it is no part of the source."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+MAX_CALLED = 81
+"""Files whose functions a default training calls, from its configuration to its scores."""
+
+
+@pytest.mark.long
+def test_a_default_training_calls_few_files_and_no_study(tmp_path, monkeypatch):
+    called, source = set(), str(ROOT / "src/seq2seq")
+
+    def is_import(frame):
+        return frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(source)
+
+    def note(frame, event, _):
+        code, above = frame.f_code, frame
+        if code not in called and code.co_filename.startswith(source):
+            while above is not None and not is_import(above):
+                above = above.f_back
+            called.update([code] if above is None else [])
+
+    monkeypatch.chdir(tmp_path)
+    before = sys.gettrace()
+    sys.settrace(note)  # which is called for Python's functions alone
+    try:
+        seq2seq.train("data.max_examples=32", "data.batch_size=16", "trainer.max_epochs=1", "device=cpu")
+    finally:
+        sys.settrace(before)
+    files = {Path(code.co_filename).relative_to(source).as_posix() for code in called}
+    assert {"training/module.py", "decoding/effect.py", "decoding/search.py"} <= files
+    assert not [each for each in files if each.startswith("studies/")]
+    assert len(files) <= MAX_CALLED, sorted(files)

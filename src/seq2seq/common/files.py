@@ -1,6 +1,9 @@
-"""Names of files that are read: paths, patterns, and addresses such as ``hf://datasets/…``, ``s3://…`` and ``https://…``."""
+"""Files that are read: paths, patterns, and addresses such as ``hf://datasets/…``, ``s3://…`` and ``https://…``."""
 
+import json
+import os
 import re
+import stat
 from collections.abc import Callable
 from functools import cache
 from glob import glob
@@ -13,6 +16,9 @@ import yaml
 
 from seq2seq.common.progress import announce
 from seq2seq.errors import InputError
+
+MAX_FILE = 64 * 2**20
+"""Maximum bytes of a file that is read whole."""
 
 _COPIES: list[TemporaryDirectory[str]] = []
 """Folders of the copies of this process, which are removed when it ends."""
@@ -30,6 +36,22 @@ def on_disk(name: str | Path) -> str:
         InputError: There is no file at the address, it cannot be read, or that needs a package.
     """
     return _copied(str(name)) if is_address(name) else str(name)
+
+
+def read_file(path: Path, limit: int = MAX_FILE) -> bytes:
+    """Return the content of a file; InputError: it is a pipe or a device, or has more than `limit` bytes."""
+    flag = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag)) as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and len(content := file.read(limit + 1)) <= limit:
+            return content
+    raise InputError(f"{path.name} is no regular file of {limit:,} bytes at most")
+
+
+def read_json(path: Path, limit: int = MAX_FILE) -> Any:
+    """Return the content of a JSON file; errors are those of `read_file`, ValueError and RecursionError."""
+    found = json.loads(read_file(path, limit).decode())
+    json.dumps(found, ensure_ascii=False).encode()  # refuses half of a surrogate pair
+    return found
 
 
 def overrides_of(run: Path) -> list[str]:

@@ -280,4 +280,4 @@ def scores_of(
         and (is_spaced or each.needs != "spaces")
     }
     scores = {name: float(score(hypotheses, references, language)) for name, score in scorers.items()}
-    return scores | own_scores(others or {}, hypotheses, references, language, sources)
+    return scores | (own_scores(others, hypotheses, references, language, sources) if others else {})

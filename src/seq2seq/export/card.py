@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from seq2seq.common.files import overrides_of
+from seq2seq.common.files import overrides_of, read_file
 from seq2seq.common.shipped import MODELS
 from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
@@ -247,8 +247,6 @@ def examples(model: Path) -> list[str]:
 
 def _of_card(model: Path) -> list[Any]:
     """Return the examples of a card; none where it cannot be read."""
-    from seq2seq.data.tokenizers import read_file
-
     try:
         text = read_file(model / "README.md", 2**20).decode().replace("\r\n", "\n")
         metadata = text.split("---\n")[1][: 2**14] if text.startswith("---\n") else ""

@@ -98,8 +98,10 @@ class ConfiguredModule(pl.LightningModule):
         self.metrics, self.scores = metrics or {}, SplitScores()
         self.label_smoothing: float = label_smoothing
         self.loss = partial(rdrop_cross_entropy, alpha=rdrop_alpha) if rdrop_alpha else token_cross_entropy
-        objective = objective or type(self).teacher_forcing
-        self.objective = with_options(objective, word_dropout, rdrop_alpha, guided_alignment_weight)
+        self.objective = objective or type(self).teacher_forcing
+        if word_dropout or rdrop_alpha or guided_alignment_weight:
+            options = word_dropout, rdrop_alpha, guided_alignment_weight
+            self.objective = with_options(self.objective, *options)
         self.step_mean, self.schedule = StepMean(), Schedule(scheduler)
         self.training_sums = TrainingSums(self.step_mean, max_nonfinite_steps)
         self.save_hyperparameters(*STORED, logger=False)  # for `load_from_checkpoint`

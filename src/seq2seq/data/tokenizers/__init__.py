@@ -1,7 +1,6 @@
 """Tokenizers: text to token ids and back, each with its vocabulary; a file each."""
 
 from seq2seq.data.tokenizers.character import CharacterTokenizer
-from seq2seq.data.tokenizers.files import read_file, read_json
 from seq2seq.data.tokenizers.folder import load_tokenizers, save_proved
 from seq2seq.data.tokenizers.hugging_face import HuggingFaceTokenizer
 from seq2seq.data.tokenizers.subwords import SentencePieceTokenizer
@@ -11,5 +10,5 @@ from seq2seq.data.tokenizers.word import WordTokenizer
 
 __all__ = [
     "CharacterTokenizer", "HuggingFaceTokenizer", "SentencePieceTokenizer", "Tokenizer", "WhitespaceTokenizer", "WordTokenizer",
-    "load_tokenizers", "read_file", "read_json", "save_proved",
+    "load_tokenizers", "save_proved",
 ]  # fmt: skip

@@ -6,8 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from seq2seq.common.files import on_disk
-from seq2seq.data.tokenizers.files import read_file
+from seq2seq.common.files import on_disk, read_file
 from seq2seq.data.tokenizers.tokenizer import Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN
 from seq2seq.errors import InputError

@@ -40,13 +40,11 @@ minimized, and the attention weights (B, T, h, S) or None."""
 def with_options(
     objective: Objective, word_dropout: float, rdrop_alpha: float, guided_alignment_weight: float
 ) -> Objective:
-    """Return an objective with these options, see `TranslationModule`; without any, the same objective."""
+    """Return an objective with these options, see `TranslationModule`."""
     if rdrop_alpha and not getattr(objective, "cross_entropy_weight", 1):
         raise InputError(
             "module.rdrop_alpha has no effect without cross-entropy: give module.objective.cross_entropy_weight"
         )
-    if not (word_dropout or rdrop_alpha or guided_alignment_weight):
-        return objective
     return ObjectiveWithOptions(objective, word_dropout, bool(rdrop_alpha), guided_alignment_weight)
 
 
