@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, get_args
 
 from seq2seq.common.counted import counted
@@ -347,64 +346,6 @@ class Run:
         return save_pretrained(
             self.folder, folder, precision=precision, trust_custom_code=self.trust_custom_code
         )
-
-    def push_to_hub(self, repo_id: str, *, precision: str = "bf16", **options: Any) -> str:
-        """Upload the model to the Hugging Face Hub; return the address of the commit.
-
-        A run is uploaded as `save_pretrained` writes it, a model folder as it is.
-
-        Args:
-            repo_id: ``owner/name``; made if it does not exist.
-            precision: Of the weights of a run: ``fp32``, ``bf16`` or ``int8``.
-            **options: Those of ``huggingface_hub.HfApi.upload_folder``, such as ``token`` or ``commit_message``.
-
-        Raises:
-            InputError: The package huggingface_hub is missing.
-        """
-        api = _hub().HfApi(token=options.pop("token", None))
-        api.create_repo(repo_id, exist_ok=True, private=options.pop("private", None))
-        with TemporaryDirectory() as folder:
-            path = self.folder
-            if (self.folder / "metrics.json").is_file():
-                path = self.save_pretrained(Path(folder) / repo_id.rpartition("/")[2], precision=precision)
-            return str(api.upload_folder(repo_id=repo_id, folder_path=path, **options))
-
-    @classmethod
-    def from_pretrained(cls, name: str, *, trust_custom_code: bool = False, **options: Any) -> "Run":
-        """Open a model folder, a shipped model, or a model of the Hugging Face Hub, which is fetched.
-
-        Args:
-            name: Folder, name, or ``owner/name`` on the Hub.
-            trust_custom_code: Import the classes that the model names and that are not this program's.
-            **options: Those of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
-
-        Raises:
-            InputError: There is no such model, it cannot be fetched, or the package huggingface_hub is missing.
-        """
-        if not model_path(name).is_dir():
-            hub = _hub()
-            patterns = ["*.json", "*.safetensors", "*.model", "README.md"]
-            try:
-                name = hub.snapshot_download(name, allow_patterns=patterns, **options)
-            except (
-                hub.errors.HfHubHTTPError,
-                hub.errors.LocalEntryNotFoundError,
-                OSError,
-                ValueError,
-            ) as error:
-                raise InputError(
-                    f"{name}: there is no such folder, and the Hub says: {error!s:.200}"
-                ) from error
-        return load(name, trust_custom_code=trust_custom_code)
-
-
-def _hub() -> Any:
-    try:
-        import huggingface_hub
-        import huggingface_hub.errors
-    except ImportError as error:
-        raise InputError("the package huggingface_hub is missing: pip install huggingface_hub") from error
-    return huggingface_hub
 
 
 def _require_gnmt(penalty: str, alpha: float) -> None:

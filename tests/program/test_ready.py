@@ -325,55 +325,6 @@ def test_version_is_the_same_everywhere(tmp_path, program):
     assert f"## [{declared[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-class LocalHub:
-    """What `HfApi` and `snapshot_download` do, with a folder in place of the Hub."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def create_repo(self, repo_id, exist_ok, private):
-        (self.folder / repo_id).mkdir(parents=True, exist_ok=exist_ok)
-
-    def upload_folder(self, *, repo_id, folder_path, commit_message=None):
-        shutil.copytree(folder_path, self.folder / repo_id, dirs_exist_ok=True)
-        return f"file://{self.folder / repo_id}"
-
-    def snapshot_download(self, repo_id, *, allow_patterns, revision=None):
-        import huggingface_hub
-
-        wanted = self.folder / repo_id
-        if not wanted.is_dir():
-            raise huggingface_hub.errors.LocalEntryNotFoundError("no such model")
-        copy = self.folder / "cache" / (revision or "main")
-        for path in wanted.iterdir():
-            if any(path.match(pattern) for pattern in allow_patterns):
-                copy.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, copy)
-        return str(copy)
-
-
-def test_a_model_goes_to_the_hub_and_comes_back(tiny_run, tmp_path, monkeypatch):
-    hub = pytest.importorskip("huggingface_hub")
-    local = LocalHub(tmp_path)
-    monkeypatch.setattr(hub, "HfApi", lambda token: local)
-    monkeypatch.setattr(hub, "snapshot_download", local.snapshot_download)
-    monkeypatch.chdir(tmp_path)
-    assert "me/tiny" in seq2seq.load(tiny_run).push_to_hub("me/tiny", commit_message="first")
-    assert card(tmp_path / "me/tiny")[1].startswith("\n# tiny")
-    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
-    os.rename(tmp_path / "me", tmp_path / "elsewhere")
-    with pytest.raises(seq2seq.InputError, match="no such model"):
-        seq2seq.Run.from_pretrained("me/tiny")
-    local.folder = tmp_path / "elsewhere"
-    os.rename(tmp_path / "elsewhere/tiny", tmp_path / "elsewhere/me-tiny")
-    found = seq2seq.Run.from_pretrained("me-tiny", revision="v1")
-    assert (
-        found.translate(["I see it."])[0].text
-        == seq2seq.load(local.folder / "me-tiny").translate(["I see it."])[0].text
-    )
-    assert seq2seq.Run.from_pretrained("grammar-en-fr").translate(["I see it."])[0].text == "Je le vois."
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_server_under_load_gives_clean_answers_and_stops(number, tmp_path):
     pytest.importorskip("fastapi")
