@@ -3,13 +3,12 @@
 import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 from seq2seq.cli.show import PAGE_MARK
 from seq2seq.common.options import Count, File, Output, Precision, Sentence, page_file
 from seq2seq.common.progress import announce
-from seq2seq.common.shipped import config_of, model_name, model_path
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.common.written import require_mark
 from seq2seq.errors import InputError
 
@@ -90,7 +89,9 @@ def export(
 
             content = export_page(folder, sentence or next(iter(examples(folder)), ""))
         else:
-            content = _attention_page(folder, source, target, beam_size, trusts=trust_custom_code)
+            from seq2seq.export.records import attention_page
+
+            content = attention_page(folder, source, target, beam_size, trusts=trust_custom_code)
         output.write_text(content, encoding="utf-8")
         print(f"{output}   {len(content) / 1e6:.1f} MB")
     if is_there:
@@ -102,25 +103,3 @@ def _require_of(what: str, options: dict[str, tuple[object, object, str]]) -> No
     for name, (value, default, whose) in options.items():
         if value != default and whose != what:
             raise InputError(f"{name} is an option of seq2seq export {whose}, not of {what}")
-
-
-def _attention_page(
-    model: Path, source: str | Path | None, target: str | Path | None, beam_size: int, *, trusts: bool
-) -> str:
-    from tensorboard_attention import export_html
-
-    try:
-        if source is None:
-            if not model.is_dir():
-                raise InputError(f"{model}: there is no such folder; give a run folder")
-            return export_html(model)
-        from seq2seq.cli.record_attention import read_pairs, record
-
-        pairs = read_pairs(source, target)
-        with TemporaryDirectory() as folder:
-            record(Path(folder), model, pairs, step=0, beam_size=beam_size, trust_custom_code=trusts)
-            return export_html(folder, name=model_name(model), has_steps=False)
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(str(error)) from error

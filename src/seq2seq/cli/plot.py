@@ -78,41 +78,26 @@ def _plot_sentences(
     trusts: bool,
 ) -> None:
     config_of(model)
-    from seq2seq.data.words import clean
-
-    if not all(map(clean, sentences)):
-        raise InputError("the sentence is blank: give a sentence")
-    if target is not None and not clean(target):
-        raise InputError("--target is blank: give a translation of the sentence, or leave it out")
     sentences = list(as_typed(sentences))
     if target is not None and len(sentences) > 1:
         raise InputError("--target is the translation of one sentence")
 
     announce("loading PyTorch and the model")
-    from seq2seq.data.text import SentencePair
-    from seq2seq.decoding.effect import effect_of
-    from seq2seq.decoding.forced import force_pairs
-    from seq2seq.decoding.translator import Translator
-    from seq2seq.models.folder import load_attending
+    from seq2seq.decoding.effect import attended
     from seq2seq.visualization.heatmap import Panel, save_heatmap
 
-    saved = load_attending(model, trust_custom_code=trusts)
-    if target is None:
-        found = Translator(saved).translate(sentences)
-    else:
-        found = force_pairs(model, [SentencePair(sentences[0], target)], trust_custom_code=trusts)
+    found = attended(model, sentences, target, trust_custom_code=trusts)
     name = model_name(model)
     panels = list[Panel]()
-    for sentence, each in zip(sentences, found, strict=True):
+    for each, effect in found:
         sides = each.source_tokens, each.target_tokens
         panels.append(Panel(f"{name}, log p = {each.score:z.2f}", each.weights.float().numpy(), *sides))
         if with_effect:
-            effect = effect_of(saved, sentence, each)
             panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
     if output == PICTURE:
         announce_replaced(output)
     save_heatmap(output, panels)
-    for each in found:
+    for each, _ in found:
         print(f"{each.text}   score {each.score:z.2f}   {output}")
         if note := each.unknown_note():
             print(note)

@@ -9,7 +9,6 @@ from seq2seq.common.options import Count, Model, Page, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import model_name
 from seq2seq.common.written import require_mark
-from seq2seq.errors import InputError
 
 PAGE = Path("attention.html")
 PAGE_MARK = b'<script type="application/json" id="attention-data">'
@@ -43,30 +42,17 @@ def show(
     """
     require_mark(output, PAGE_MARK)
     announce("loading PyTorch and the model")
-    from seq2seq.data.text import SentencePair
-    from seq2seq.data.words import clean
-    from seq2seq.decoding.effect import effect_of
-    from seq2seq.decoding.forced import force_pairs
-    from seq2seq.decoding.search import search_from_options
-    from seq2seq.decoding.translator import Translator
-    from seq2seq.models.folder import load_attending
+    from seq2seq.decoding.effect import attended
     from tensorboard_attention import show
 
-    if not clean(sentence):
-        raise InputError("the sentence is blank: give a sentence")
-    if target is not None and not clean(target):
-        raise InputError("--target is blank: give a translation of the sentence, or leave it out")
-    saved = load_attending(model, trust_custom_code=trust_custom_code)
-    if target is None:
-        search = search_from_options(beam_size=beam_size, length_penalty="average")
-        (found,) = Translator(saved).translate([sentence], search=search)
-    else:
-        (found,) = force_pairs(model, [SentencePair(sentence, target)], trust_custom_code=trust_custom_code)
+    ((found, effect),) = attended(
+        model, [sentence], target, beam_size=beam_size, trust_custom_code=trust_custom_code
+    )
     weights = found.weights if found.heads is None else found.heads
     shown = show(
         weights, found.source_tokens, found.target_tokens, score=found.score,
         kind="forced" if target is not None else "beam search" if beam_size > 1 else "greedy search",
-        title=f"Attention of {model_name(model)}", effect=effect_of(saved, sentence, found),
+        title=f"Attention of {model_name(model)}", effect=effect,
     )  # fmt: skip
     if output == PAGE:
         announce_replaced(output)

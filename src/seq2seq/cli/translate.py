@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 from zlib import crc32
 
 from seq2seq.api import Run
-from seq2seq.cli.terminal import LEGEND, matrix_lines
 from seq2seq.common.counted import counted
 from seq2seq.common.options import Count, File, Model, Output, Sentence
 from seq2seq.common.progress import announce, warn
@@ -173,6 +172,8 @@ def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -
 def _facts(translation: "Translation") -> Iterator[str]:
     """Yield what is shown below a translation on a terminal; nothing below a blank one."""
     if translation.target_tokens:
+        from seq2seq.visualization.terminal import matrix_lines
+
         each = translation.score / len(translation.target_tokens)
         yield f"log-probability {translation.score:z.2f}, {each:z.2f} a token"
         if note := translation.unknown_note():
@@ -258,6 +259,8 @@ def as_typed(sentences: Sequence[str]) -> Iterator[str]:
 
 def _asked() -> Iterator[str]:
     """Ask for sentences until the input ends."""
+    from seq2seq.visualization.terminal import LEGEND
+
     print(f"A sentence, or Ctrl-D to leave.\n{LEGEND}", file=sys.stderr)
     while True:
         try:

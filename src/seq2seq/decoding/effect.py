@@ -1,16 +1,22 @@
 """The effect of each source token on each token of a translation: what leaving the source token out changes."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
-from seq2seq.decoding.forced import token_scores
+from seq2seq.data.words import clean
+from seq2seq.decoding.forced import force_translate, token_scores
 from seq2seq.decoding.translation import Translation
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
-from seq2seq.models.folder import SavedModel
+from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
 
 BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
@@ -68,3 +74,29 @@ def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[n
     split = EncodedSplit([], Sentences.from_lists([source]), Sentences.from_lists([target]))
     (effects,) = leave_one_out(saved.model.eval(), Batch.from_split(split, [0]))
     return effects[: len(found.target_tokens)]  # without <eos> where the translation was cut
+
+
+def attended(
+    model: str | Path,
+    sentences: Sequence[str],
+    target: str | None = None,
+    *,
+    beam_size: int = 1,
+    trust_custom_code: bool = False,
+) -> list[tuple[Translation, NDArray[np.float64]]]:
+    """Return the translation of each sentence with the effects (T, S), see `effect_of`; or a given target of the only one.
+
+    Raises:
+        InputError: There is no such model with attention, or a text is blank.
+    """
+    if not all(map(clean, sentences)):
+        raise InputError("the sentence is blank: give a sentence")
+    if target is not None and not clean(target):
+        raise InputError("--target is blank: give a translation of the sentence, or leave it out")
+    saved = load_attending(model, trust_custom_code=trust_custom_code)
+    if target is None:
+        found = Translator(saved).translate(sentences, beam_size=beam_size)
+    else:
+        pair = SentencePair(sentences[0], target)
+        found = force_translate(saved, [pair], device=torch.device("cpu"), batch_size=BATCH_SIZE)
+    return [(each, effect_of(saved, text, each)) for text, each in zip(sentences, found, strict=True)]

@@ -1,12 +1,13 @@
-"""The command that records attention for TensorBoard."""
+"""The attention of given sentences as records for the Attention tab, and as a page."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from seq2seq.common.counted import counted
-from seq2seq.common.options import Count, File, Model, Step
 from seq2seq.common.progress import announce, warn
+from seq2seq.common.shipped import model_name
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
 from seq2seq.errors import InputError
@@ -17,37 +18,6 @@ if TYPE_CHECKING:
     from tensorboard_attention import Recorded
 
 FORCED = "forced"
-
-
-def record_attention(
-    model: Model,
-    *,
-    source: File,
-    target: File | None = None,
-    logdir: Annotated[Path, "FOLDER"],
-    step: Step = 0,
-    beam_size: Count = 5,
-    trust_custom_code: bool = False,
-) -> None:
-    """Record a model's attention for the Attention tab: ``seq2seq record-attention MODEL --source FILE --logdir DIR``
-
-    Sentence n, counted from 1, is recorded as attention/n, with its greedy and beam translations, and with forced
-    decoding of the lines of --target.
-
-    Args:
-        model: A run folder, a model folder, or the name of a shipped model.
-        source: Sentences, one a line.
-        target: Their translations.
-        logdir: Folder of the event file.
-        step: The step of the records.
-        beam_size: Hypotheses; 1: greedy alone.
-        trust_custom_code: Import classes that the model folder names.
-    """
-    pairs = read_pairs(source, target)
-    number = record(
-        logdir, Path(model), pairs, step=step, beam_size=beam_size, trust_custom_code=trust_custom_code
-    )
-    print(f"{counted(number, 'sentence')}   tensorboard --logdir {logdir}")
 
 
 def read_pairs(source: str | Path, target: str | Path | None) -> list[SentencePair]:
@@ -208,3 +178,28 @@ def _fitting(kind: str, number: int, translations: "Sequence[Translation]") -> "
     if len(kept) < len(found):
         warn(f"line {number}: a translation ({kind}) has more than {MAX_TOKENS:,} tokens: it is left out")
     return kept
+
+
+def attention_page(
+    model: Path, source: str | Path | None, target: str | Path | None, beam_size: int, *, trusts: bool
+) -> str:
+    """Return the Attention tab as one page: with the records of a run, or with translations of a source, see `record`.
+
+    Raises:
+        InputError: There is no such folder, or what `record` raises.
+    """
+    from tensorboard_attention import export_html
+
+    try:
+        if source is None:
+            if not model.is_dir():
+                raise InputError(f"{model}: there is no such folder; give a run folder")
+            return export_html(model)
+        pairs = read_pairs(source, target)
+        with TemporaryDirectory() as folder:
+            record(Path(folder), model, pairs, step=0, beam_size=beam_size, trust_custom_code=trusts)
+            return export_html(folder, name=model_name(model), has_steps=False)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error
