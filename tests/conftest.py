@@ -28,6 +28,7 @@ def pytest_addoption(parser):
         type=Path,
         help="folder that holds multi30k/ and tatoeba/; tests on real corpora are skipped without",
     )
+    parser.addoption("--notebooks", action="store_true", help="run the notebooks, too, which takes minutes")
 
 
 def pytest_collection_modifyitems(items):

@@ -201,7 +201,9 @@ def test_the_twenty_lines_of_the_docs_train(tmp_path, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["attention", "score", "training"])
-def test_a_notebook_runs(name, tmp_path):
+def test_a_notebook_runs(name, tmp_path, request):
+    if not request.config.getoption("--notebooks"):
+        pytest.skip("takes minutes: --notebooks")
     nbformat = pytest.importorskip("nbformat")
     from nbclient import NotebookClient
 

@@ -151,6 +151,7 @@ def test_a_mistake_in_the_corpora_is_named(given, message):
         MultilingualText(corpora=given).read()
 
 
+@pytest.mark.long
 def test_each_language_has_its_own_capitals(tmp_path, program):
     german, english = "Er gibt mir seine Hand.", "He gives me his hand."
     for name, text in (("de", german), ("en", english)):

@@ -87,6 +87,7 @@ def test_losses_and_attention_are_those_of_the_program(example):
             optimizer.step()
 
 
+@pytest.mark.long
 def test_its_tokens_are_those_of_the_default_tokenizer(example):
     from seq2seq.data import GrammarCorpus
 

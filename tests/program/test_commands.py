@@ -492,6 +492,7 @@ def test_what_no_page_shows_replaces_nothing_and_is_sent_where_it_is_shown(decod
     assert ("seq2seq show" in done.text) == (decoder == "luong")
 
 
+@pytest.mark.long
 def test_an_animation_says_how_many_steps_it_has_not(tmp_path, program, tiny_run):
     run = shutil.copytree(tiny_run, tmp_path / "run")
     for step in range(100, 350):

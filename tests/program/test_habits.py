@@ -59,6 +59,7 @@ def finished(here, name="debug_fast", experiment="baseline"):
     return json.loads((here / "runs" / experiment / name / "metrics.json").read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -159,6 +160,7 @@ SWEEP = [*(each for each in TINY if "debug" not in each), "trainer.max_epochs=1"
          "model.decoder.hidden_size=16"]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
     program("-m", "hydra/launcher=basic", *SWEEP, "seed=1,2", cwd=here, check=0)
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
@@ -202,6 +204,7 @@ def test_early_stopping_goes_on_from_the_best_checkpoint_of_another_run(here, pr
     assert finished(here, "on")["epochs"] == 4
 
 
+@pytest.mark.long
 def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(here, program):
     run = ["recipe=standard", *TINY, "tokenizer=words", "data.batch_size=null", "name=sized"]
     first, second = (
@@ -223,6 +226,7 @@ def test_values_chosen_by_the_size_of_the_corpus_are_kept_when_a_run_continues(h
     assert re.search(r"^kept +step (\d+) of \1\b", longer, re.MULTILINE)  # the last average is exported
 
 
+@pytest.mark.long
 def test_steps_after_the_last_validation_are_told_where_the_best_model_is_kept(here, program):
     run = [*TINY, "name=unjudged", "trainer.check_val_every_n_epoch=2"]
     told = [program(*run, f"trainer.max_epochs={epochs}", cwd=here, check=0).text for epochs in (1, 3, 4)]
@@ -289,6 +293,7 @@ class Plain(Logger):
 """
 
 
+@pytest.mark.long
 def test_a_schedule_of_torch_is_extended_and_the_run_may_be_moved(tmp_path, monkeypatch):
     import seq2seq
 
@@ -450,6 +455,7 @@ def test_bfloat16_in_software_is_warned_of(precision, processor, warned, monkeyp
     assert ("trainer.precision=32-true" in capsys.readouterr().err) is warned
 
 
+@pytest.mark.long
 def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_case_of_its_own_target(
     here, program
 ):

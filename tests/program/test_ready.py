@@ -242,6 +242,7 @@ def commands_on_samples():
         yield pytest.param(shlex.split(line), id=name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", list(commands_on_samples()))
 def test_commands_for_own_text_train_on_the_samples(words, tmp_path, program):
     done = program(
@@ -366,6 +367,7 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number, tmp_path):
             server.wait()
 
 
+@pytest.mark.long
 def test_a_server_outlives_clients_that_never_end(tmp_path):
     pytest.importorskip("fastapi")
     from benchmarks import serving_load

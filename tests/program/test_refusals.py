@@ -198,6 +198,7 @@ def test_a_key_without_an_effect_is_named_with_what_it_needs(
     assert needed is None or needed in lines[0]
 
 
+@pytest.mark.long
 def test_a_sweep_over_what_a_key_needs_has_all_its_jobs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for averaging in ("none", "ema"):

@@ -125,6 +125,7 @@ def test_a_disturbed_run_comes_to_the_same_result(undisturbed, launch, tmp_path,
     assert_same(kind, whole, folder / "runs/baseline/run")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "moment", "number", "between"),
     [
@@ -196,6 +197,7 @@ class Stop(Callback):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [[], ["trainer.accumulate_grad_batches=3"], ["trainer.limit_val_batches=0"]])
 @pytest.mark.parametrize("ends", ["time", "asked"])
 def test_a_run_that_was_ended_within_an_epoch_is_trained_longer_as_if_it_had_not_been(

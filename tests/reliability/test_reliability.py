@@ -141,6 +141,7 @@ class Kill(Callback):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "moment",
     [
@@ -235,6 +236,7 @@ def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     assert 1000 < json.loads((checkpoints.parent / "metrics.json").read_text())["seconds"] < 1600
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("moment", "number", "status"),
     [
@@ -403,6 +405,7 @@ def test_a_continued_run_imports_no_class_that_only_its_folder_names(unfinished,
     assert not (tmp_path / "proof").exists()
 
 
+@pytest.mark.long
 def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, program, tmp_path):
     run = tmp_path / "runs/baseline/run"
     last = run / "checkpoints" / "last.ckpt"
@@ -426,6 +429,7 @@ def test_a_full_disk_loses_no_earlier_checkpoint_and_is_said(whole, launch, prog
     assert_same_result(whole[0], run)
 
 
+@pytest.mark.long
 def test_two_processes_in_one_folder_are_one_at_a_time(launch, program, tmp_path):
     first = launch(*RUN, "name=run", cwd=tmp_path)
     wait_for(tmp_path / "runs/baseline/run/config.yaml")

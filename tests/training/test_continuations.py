@@ -183,6 +183,7 @@ def test_a_run_goes_on_with_the_text_with_which_it_began(tmp_path):
     assert fitted(tmp_path, 2, ckpt_path=path).global_step == 10
 
 
+@pytest.mark.long
 def test_a_changed_line_in_the_middle_of_a_large_text_or_of_its_alignments_is_refused(tmp_path):
     many, place, links = PAIRS * 1200, 5_001, tmp_path / "links"
     links.write_text("0-0\n" * len(many))

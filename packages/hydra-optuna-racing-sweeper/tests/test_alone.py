@@ -78,6 +78,7 @@ def test_the_readme_of_the_launcher(python, tmp_path):
     assert "started" not in collected
 
 
+@pytest.mark.long
 def test_the_readme_of_the_sweeper_races_prunes_and_resumes(python, tmp_path):
     (search,) = commands_of(SWEEPER, tmp_path)
     half = run(python, tmp_path, *(re.sub("n_trials=.*", "n_trials=3", word) for word in search))

@@ -43,6 +43,7 @@ def begun(app):
     return (app.folder / "log.txt").read_text().splitlines()
 
 
+@pytest.mark.long
 def test_a_search_goes_on_to_the_total(app):
     done = app(*SEARCH, "hydra.sweeper.n_trials=2", check=0)
     assert "best" in done.text
@@ -60,6 +61,7 @@ def test_a_search_goes_on_to_the_total(app):
     assert solution["params"]["x"] == float(best["x"])
 
 
+@pytest.mark.long
 def test_a_killed_search_goes_on_as_an_undisturbed_one(app):
     app(*SEARCH, "hydra.sweeper.n_trials=4", "hydra.sweep.dir=whole", check=0)
     (app.folder / "log.txt").unlink()
@@ -73,6 +75,7 @@ def test_a_killed_search_goes_on_as_an_undisturbed_one(app):
     assert len(begun(app)) == 4 + 2
 
 
+@pytest.mark.long
 def test_commands_share_the_trials_of_a_study(app):
     search = [
         *SEARCH,
@@ -86,6 +89,7 @@ def test_commands_share_the_trials_of_a_study(app):
         assert len(begun(app)) == len(set(begun(app))) == 5
 
 
+@pytest.mark.long
 def test_kinds_of_parameters(app):
     space = {
         "x": "tag(log, interval(0.1, 5))",
@@ -157,6 +161,7 @@ def test_what_is_left_out_of_the_best_settings_is_told(app):
         assert (f"and {more} more" in last[-1]) == bool(more)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("space", "values"),
     [
@@ -239,6 +244,7 @@ for step in range(4): report(config.x, step)'"""
 """Report the number of jobs that have begun, or its negative."""
 
 
+@pytest.mark.long
 def test_reports_of_another_job_in_its_folder_do_not_end_a_job(app):
     search = [*GRID, "hydra/sweeper/pruner=median", "hydra.sweeper.pruner.n_startup_trials=1", "x=1,2,3",
               "result=config.x"]  # fmt: skip
@@ -293,6 +299,7 @@ def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
     assert "folder (key)" in done.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search_first", [False, True])
 def test_a_grid_and_a_search_of_one_folder_keep_each_other_s_results(search_first, app):
     grid = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.sweep.subdir=grid-${x}", "x=3,4",
@@ -307,6 +314,7 @@ def test_a_grid_and_a_search_of_one_folder_keep_each_other_s_results(search_firs
         ("3", "", True), ("4", "", True), ("5", "0", False), ("6", "1", False)]  # fmt: skip
 
 
+@pytest.mark.long
 def test_two_studies_of_one_folder_keep_each_other_s_results(app):
     for _ in range(2):  # the second time nothing is added
         for study, values in (("first", "1,2"), ("second", "3,4"), (None, "5,6")):
@@ -321,6 +329,7 @@ def test_two_studies_of_one_folder_keep_each_other_s_results(app):
                      ("", "0", "5"), ("", "1", "6")]  # fmt: skip
 
 
+@pytest.mark.long
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
     fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})

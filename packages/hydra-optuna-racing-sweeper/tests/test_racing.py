@@ -93,6 +93,7 @@ def test_a_limit_of_runs_leaves_it_open(app):
     assert Counter(x for x, _ in begun(app)) == {"1": 1, "2": 1, "7": 1, "8": 2}
 
 
+@pytest.mark.long
 def test_a_setting_with_a_failed_run_is_not_the_best(app):
     fail = "then='1 / (config.x < 8 or config.seed < 2)'"
     done = app(*RACE, fail, "hydra.sweeper.max_failure_rate=1", "hydra/launcher=subprocess", check=0)
@@ -101,6 +102,7 @@ def test_a_setting_with_a_failed_run_is_not_the_best(app):
     assert next(line for line in done.text.splitlines() if line.startswith("best ")).count("x=7")
 
 
+@pytest.mark.long
 def test_a_killed_search_that_prunes_ends_as_an_undisturbed_one(app):
     search = [*RACE, "x=1,6,7,8", "hydra/launcher=subprocess", "hydra/sweeper/pruner=median",
               "hydra.sweeper.pruner.n_startup_trials=2"]  # fmt: skip
@@ -188,6 +190,7 @@ def test_decisions_by_hand():
     assert verdict([[1.0]], 2).second is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", ["1", "3"])
 def test_a_grid_that_is_smaller_than_the_number_of_trials_is_run_once(app, seeds):
     race = [each for each in RACE if "n_trials" not in each and "seeds" not in each]

@@ -60,6 +60,7 @@ def test_the_line_of_a_job_that_starts_names_the_file_of_its_output(app):
     assert [Path(line.partition(": ")[2]).read_text() for line in lines] == ["1\n", "4\n"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [r"a\b", r"end\\", "it's", r"it\'s", '"q"', "a=b,c {d} [e]"])
 def test_results_are_found_in_a_folder_of_any_name(name, app):
     typed = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), name)
@@ -81,6 +82,7 @@ def test_the_table_names_the_metric_of_the_application(words, head, app):
     assert line[-2] == head
 
 
+@pytest.mark.long
 def test_every_row_says_of_which_metric_it_is(app):
     config = app.folder / "conf" / "config.yaml"
     config.write_text(yaml.safe_dump(CONFIG | {"metric": "loss"}))
@@ -271,6 +273,7 @@ def statuses(done):
     return [line.split()[-1] for line in done.text.splitlines() if re.match(r"[123] ", line)]
 
 
+@pytest.mark.long
 def test_a_grid_in_the_background_is_collected_by_the_same_command(app):
     first = app(*BACKGROUND, HELD, check=0)  # it ends while its jobs wait
     assert "tail -f" in first.text
@@ -293,6 +296,7 @@ def test_a_grid_in_the_background_is_collected_by_the_same_command(app):
     until(lambda: len(results(app)) == 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "runs"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2), (signal.SIGHUP, 2)])
 def test_what_launches_in_the_background_may_be_stopped_or_killed(number, runs, app):
     (app.folder / "log.txtmended").touch()
@@ -329,6 +333,7 @@ def test_what_cannot_run_in_the_background_is_refused_before_the_first_job(argum
     assert not (app.folder / "log.txt").exists()
 
 
+@pytest.mark.long
 def test_the_result_of_another_job_is_not_collected(app):
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", check=0)
     done = app(*BACKGROUND, check=0)
@@ -339,6 +344,7 @@ def test_the_result_of_another_job_is_not_collected(app):
     assert len(begun(app)) == 3
 
 
+@pytest.mark.long
 def test_the_keys_in_which_jobs_of_one_folder_differ_are_named(app):
     line = ("hydra.sweep.subdir=x-${x}", "+metric=loss")
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", line[0], check=0)
