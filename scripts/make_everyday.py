@@ -43,6 +43,11 @@ PRONOUNS = {
     "mine", "yours", "hers", "ours", "theirs", "myself", "yourself", "himself", "herself", "itself", "ourselves", "themselves",
     "this", "that", "these", "those", "someone", "somebody", "everyone", "everybody", "nobody",
 }  # fmt: skip
+NUMBERS = {
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
+    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty", "sixty", "seventy",
+    "eighty", "ninety", "hundred", "thousand", "million",
+}  # fmt: skip
 VERBS = {
     "am": "is",
     "are": "is",
@@ -53,7 +58,12 @@ VERBS = {
     "does": "do",
     "did": "do",
 }
-"""Forms that change with a pronoun."""
+"""Forms that change with a pronoun, besides those in -s."""
+SHORT = {
+    "can't": "can not", "cannot": "can not", "won't": "will not", "n't": " not", "'m": " is", "'s": " is", "'re": " is",
+    "'ll": " will", "'ve": " have", "'d": " would",
+}  # fmt: skip
+"""Contractions and what they stand for; a possessive becomes "is", too."""
 
 VOUS = re.compile(r"\b(?:vous|votre|vos|vôtres?)\b|\b\w{2,}(?<!ch)(?<!ass)ez\b", re.IGNORECASE)
 TU = re.compile(r"\b(?:tu|te|toi|ton|ta|tes|tien(?:ne)?s?)\b|\bt['’]", re.IGNORECASE)
@@ -95,7 +105,7 @@ def french_words(text: str) -> list[str]:
 
 
 def names_in(sources: Iterable[str]) -> set[str]:
-    """Return words that are capitalized within sentences: names, in lower case; but not I, months and the like."""
+    """Return words that are capitalized within sentences, in lower case: names, days and months; but not I."""
     capital, small = Counter[str](), Counter[str]()
     for source in sources:
         for word in WORD.findall(source)[1:]:
@@ -106,18 +116,19 @@ def names_in(sources: Iterable[str]) -> set[str]:
 
 
 def family(source: str, names: set[str]) -> tuple[str, ...]:
-    """Return what sentences have in common that differ by names, pronouns, numbers, case and punctuation."""
+    """Return what sentences have in common that differ by names, pronouns, numbers, case and punctuation.
+
+    A pronoun changes the verb, so that forms in -s, contractions and those of be, have and do are one, too.
+    """
+    text = source.lower()
+    for short, whole in SHORT.items():
+        text = text.replace(short, whole)
     found = []
-    for word in words(source):
-        stem, _, rest = word.partition("'")
-        if stem in names or stem in PRONOUNS or stem[0].isdigit():
+    for word in words(text):
+        if word in names or word in PRONOUNS or word in NUMBERS or word[0].isdigit():
             found.append("*")
         else:
-            found.append(VERBS.get(stem, stem))
-        if rest and rest not in ("s", "m", "re"):
-            found.append(rest)
-        elif rest:
-            found.append("is")
+            found.append(re.sub("y$", "i", re.sub("e?s?$", "", VERBS.get(word, word))))
     return tuple(key for key, _ in itertools.groupby(found))
 
 
