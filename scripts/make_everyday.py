@@ -200,7 +200,9 @@ def filled(
 
 def frequent(texts: Iterable[list[str]], number: int, more: Iterable[str] = ()) -> set[str]:
     """Return the words that are in most sentences, and some more."""
-    counts = Counter(word for text in texts for word in set(text))
+    counts = Counter(
+        word for text in texts for word in dict.fromkeys(text)
+    )  # not a set, whose order changes from run to run
     return {word for word, _ in counts.most_common(number)} | set(more)
 
 
