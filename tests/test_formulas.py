@@ -22,11 +22,11 @@ ATTENTIONS = "oracles/test_attentions.py::test_every_attention_is_its_formula_wi
 DECODERS = "oracles/test_models.py::test_every_decoder_cell_and_score_is_its_formula_with_every_gradient"
 COMPUTED = {
     "faithfulness.md: During training": (
-        "decoding/test_probing.py::test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds"
+        "studies/test_probing.py::test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds"
     ),
     "alignment.md: Attention statistics": "test_formulas.py::test_attention_statistics",
     "alignment.md: Word alignments": "test_formulas.py::test_precision_recall_and_aer",
-    "alignment.md: Agreement": "evaluation/test_agreement.py::test_agreement_is_its_formula",
+    "alignment.md: Agreement": "studies/test_agreement.py::test_agreement_is_its_formula",
     "alignment.md: Guided alignment": (
         "training/test_guidance.py::test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first"
     ),
