@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 from seq2seq.common.counted import counted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
 from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import config_of, model_name, model_path
+from seq2seq.common.shipped import config_of, model_path
 from seq2seq.data.text import SentencePair, pairs_of_run, read_parallel, split_of_run
 from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import as_value, composed, settings_of
@@ -309,7 +309,7 @@ class Run:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""
         from seq2seq.data.words import clean
         from seq2seq.decoding.forced import force_pairs
-        from tensorboard_attention import show
+        from seq2seq.export.records import shown
 
         if not clean(sentence):
             raise InputError("the sentence is blank: give a sentence")
@@ -320,9 +320,7 @@ class Run:
         else:
             pairs = [SentencePair(sentence, target)]
             (found,) = force_pairs(self.folder, pairs, trust_custom_code=self.trust_custom_code)
-        weights = found.weights if found.heads is None else found.heads
-        title = f"Attention of {model_name(self.folder)}"
-        return show(weights, found.source_tokens, found.target_tokens, score=found.score, title=title)
+        return shown(found, self.folder)
 
     def page(self, sentence: str = "", *, height: int = 900) -> Any:
         """Return the page that translates, as a notebook shows it: type, choose other words, set the attention.
@@ -334,10 +332,9 @@ class Run:
         Raises:
             InputError: The model is one that the page does not compute.
         """
-        from seq2seq.export.translating_page import export_page
-        from tensorboard_attention import Framed
+        from seq2seq.export.translating_page import framed_page
 
-        return Framed(export_page(self.folder, sentence), height=height)
+        return framed_page(self.folder, sentence, height)
 
     def save_pretrained(self, folder: str | Path, *, precision: str = "bf16") -> Path:
         """Write the model of a finished run with a model card, see `seq2seq.export.card.save_pretrained`."""

@@ -177,5 +177,5 @@ def test_words_of_a_probed_translation_are_whole_in_the_case_that_it_is_written_
     model.decoder.output.bias.data[:] = 9.0 * torch.eye(tokenizers[1].vocab_size)[first]
     saved = SavedModel(model, *tokenizers, LengthLimits(max_ratio=0, max_extra=3))
     (text,) = Translator(saved, device=torch.device("cpu")).translate(["a b c"])
-    (found,) = probe(saved, ["a b c"], seed=1, device=torch.device("cpu"))
+    (found,) = probe(saved, ["a b c"], seed=1)
     assert list(found.words) == text.text.split() == ["İstanbul", "istanbul", "istanbul"]

@@ -54,17 +54,14 @@ def plot(
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
-    from seq2seq.visualization.heatmap import write_gif
-    from tensorboard_attention import read_steps, recorded
+    from seq2seq.visualization.heatmap import draw_steps
 
     try:
-        records = read_steps(run, name, most=200, most_bytes=1 << 19)
-        num_steps = len(recorded(run)[name].steps)
+        drawn, num_steps = draw_steps(run, name, output)
     except ValueError as error:
         raise InputError(str(error)) from error
-    if left := num_steps - len(records):
+    if left := num_steps - drawn:
         print(f"{left} of {num_steps} steps are left out, evenly spread", file=sys.stderr)
-    write_gif(output, records)
     print(output)
 
 

@@ -49,17 +49,10 @@ def probe(
             return not any(map(str.isalnum, word)) or word.lower() in listed
 
     announce("loading PyTorch and the model")
-    import torch
-
-    from seq2seq.decoding.scoring import unknown_counts
-    from seq2seq.models.folder import load_attending
     from seq2seq.studies.faithfulness import faithfulness, faithfulness_table
-    from seq2seq.studies.probing import probe
+    from seq2seq.studies.probing import probe_model
 
-    saved, cpu = load_attending(model, trust_custom_code=trust_custom_code), torch.device("cpu")
-    unknown_counts(saved.source_tokenizer.unknown, chosen, text)
-    announce(f"probing {counted(len(chosen), 'sentence')}")
-    probed = probe(saved, chosen, seed=seed, device=cpu)
+    probed = probe_model(model, chosen, text, seed=seed, trust_custom_code=trust_custom_code)
     found = faithfulness(probed, is_function)
     if json:
         print(dumps({"num_sentences": len(probed), **found}))

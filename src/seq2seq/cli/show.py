@@ -7,7 +7,6 @@ from pathlib import Path
 
 from seq2seq.common.options import Count, Model, Page, Sentence
 from seq2seq.common.progress import announce, announce_replaced
-from seq2seq.common.shipped import model_name
 from seq2seq.common.written import require_mark
 
 PAGE = Path("attention.html")
@@ -42,21 +41,12 @@ def show(
     """
     require_mark(output, PAGE_MARK)
     announce("loading PyTorch and the model")
-    from seq2seq.decoding.effect import attended
-    from tensorboard_attention import show
+    from seq2seq.export.records import translation_page
 
-    ((found, effect),) = attended(
-        model, [sentence], target, beam_size=beam_size, trust_custom_code=trust_custom_code
-    )
-    weights = found.weights if found.heads is None else found.heads
-    shown = show(
-        weights, found.source_tokens, found.target_tokens, score=found.score,
-        kind="forced" if target is not None else "beam search" if beam_size > 1 else "greedy search",
-        title=f"Attention of {model_name(model)}", effect=effect,
-    )  # fmt: skip
+    found, page = translation_page(model, sentence, target, beam_size, trust_custom_code=trust_custom_code)
     if output == PAGE:
         announce_replaced(output)
-    output.write_text(shown.page, encoding="utf-8")
+    output.write_text(page, encoding="utf-8")
     print(found.text)
     if note := found.unknown_note():
         print(note, file=sys.stderr)

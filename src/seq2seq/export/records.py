@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import announce, warn
@@ -52,7 +52,6 @@ def record(
     from seq2seq.decoding.search import GREEDY, search_from_options
     from seq2seq.decoding.translation import weights_of
     from seq2seq.decoding.translator import Translator
-    from seq2seq.evaluation.bleu import sentence_bleu_score
     from seq2seq.models.folder import load_attending
     from tensorboard_attention import MAX_WEIGHTS, add_attention
 
@@ -82,7 +81,7 @@ def record(
             has_reference = kind != FORCED and bool(clean(pair.target))
             bleu = None
             if has_reference:
-                bleu = sentence_bleu_score(each.text, pair.target, translator.language_of(pair.source))
+                bleu = translator.sentence_bleu(each.text, pair)
             add_attention(
                 writer,
                 f"attention/{number}",
@@ -203,3 +202,27 @@ def attention_page(
         raise
     except ValueError as error:
         raise InputError(str(error)) from error
+
+
+def translation_page(
+    model: str | Path, sentence: str, target: str | None, beam_size: int, *, trust_custom_code: bool
+) -> "tuple[Translation, str]":
+    """Return the translation of a sentence, or a given target, and a page with its attention and effects, see `attended`."""
+    from seq2seq.decoding.effect import attended
+
+    ((found, effect),) = attended(
+        model, [sentence], target, beam_size=beam_size, trust_custom_code=trust_custom_code
+    )
+    kind = "forced" if target is not None else "beam search" if beam_size > 1 else "greedy search"
+    return found, shown(found, model, kind=kind, effect=effect).page
+
+
+def shown(found: "Translation", model: str | Path, **options: Any) -> Any:
+    """Return the attention of a translation by a model as a notebook shows it; options see `tensorboard_attention.show`."""
+    from tensorboard_attention import show
+
+    weights, title = (
+        found.weights if found.heads is None else found.heads,
+        f"Attention of {model_name(model)}",
+    )
+    return show(weights, found.source_tokens, found.target_tokens, score=found.score, title=title, **options)

@@ -37,7 +37,7 @@ from seq2seq.models.folder import load_model_folder, tied_names
 from seq2seq.models.int8 import as_json, base64_of
 from seq2seq.models.layers import GRUCell
 from seq2seq.models.proof import Steps, prove, require_near
-from tensorboard_attention import bundle, color_scales, html_page, viewer_modules
+from tensorboard_attention import Framed, bundle, color_scales, html_page, viewer_modules
 
 SCORES = {
     "AdditiveScore": "additive",
@@ -89,6 +89,11 @@ def export_page(folder: str | Path, sentence: str) -> str:
         start="translating(document.body);\n",
         style=static_file("asking.css"),
     )
+
+
+def framed_page(folder: str | Path, sentence: str, height: int) -> Framed:
+    """Return this page in a frame of a notebook, so many pixels high."""
+    return Framed(export_page(folder, sentence), height=height)
 
 
 def model_module() -> str:

@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from torch import Tensor, nn
 
-from seq2seq.attention.attention import Memory, State
+from seq2seq.attention.attention import Attention, Memory, State
 from seq2seq.models.layers import Bridge, GRUCell, RecurrentStack, pack_steps, padded
 from seq2seq.models.lstm import LSTMCell
 
@@ -105,6 +105,12 @@ class RecurrentOptions(TypedDict, total=False):
     embedding_dropout: float | None
     output_dropout: float | None
     tie_output: bool
+
+
+def attentions_of(decoder: Decoder) -> list[Attention]:
+    """Return the `Attention` modules of a decoder, one for each head."""
+    modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
+    return [each for each in modules if isinstance(each, Attention)]
 
 
 class RecurrentDecoder(Decoder):

@@ -11,9 +11,10 @@ from seq2seq.data.datamodule import prepared_of
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.forced import force_decode
+from seq2seq.models.decoder import attentions_of
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.studies.faithfulness import effect_statistics
-from seq2seq.studies.interventions import attentions_of, tokens_that_stay
+from seq2seq.studies.interventions import tokens_that_stay
 
 LONGEST = 100
 """Maximum number of tokens of a sentence; the time grows with its third power."""

@@ -7,20 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from seq2seq.attention import Attention
 from seq2seq.data.batch import Batch
 from seq2seq.errors import InputError
-from seq2seq.models.decoder import Decoder
+from seq2seq.models.decoder import Decoder, attentions_of
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.studies.faithfulness import CHANGES
-
-
-def attentions_of(decoder: Decoder) -> list[Attention]:
-    """Return the `Attention` modules of a decoder, one for each head."""
-    modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
-    return [each for each in modules if isinstance(each, Attention)]
 
 
 @contextmanager

@@ -1,20 +1,21 @@
 """Probe the attention of a model along its own greedy translations."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-import torch
-
-from seq2seq.common.progress import tracked
+from seq2seq.common.counted import counted
+from seq2seq.common.progress import announce, tracked
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.data.words import split_words
 from seq2seq.decoding.effect import leave_one_out
+from seq2seq.decoding.scoring import unknown_counts
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
-from seq2seq.models.folder import SavedModel
+from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.studies.faithfulness import Probed, effect_taus
 from seq2seq.studies.interventions import tokens_that_stay
 
@@ -24,7 +25,7 @@ MAX_PROBED_TOKENS = 100
 BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
 
 
-def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: torch.device) -> list[Probed]:
+def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int) -> list[Probed]:
     """Return the measures of `Probed` for the greedy translations of sentences.
 
     Pairs with an empty side, or with a side of more than `MAX_PROBED_TOKENS` tokens, are left out.
@@ -32,7 +33,7 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
     Raises:
         InputError: The decoder has no attention of this program, or no sentence is left.
     """
-    translator = Translator(exported, device=device, batch_size=BATCH_SIZE)
+    translator = Translator(exported, batch_size=BATCH_SIZE)
     ids = [
         (exported.source_tokenizer.encode(text), [i for i in each.ids if i != END_ID])
         for text, each in zip(sentences, translator.translate(sentences), strict=True)
@@ -49,7 +50,7 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
 
     def probed() -> Iterator[Probed]:
         for indices in sorted_order(source.lengths, target.lengths, BATCH_SIZE):
-            batch = Batch.from_split(split, indices.tolist()).to(device)
+            batch = Batch.from_split(split, indices.tolist())
             stays, attention = tokens_that_stay(exported.model, batch, seed=seed)
             looked = attention.numpy(force=True)
             for row, (index, effect) in enumerate(
@@ -60,6 +61,16 @@ def probe(exported: SavedModel, sentences: Sequence[str], *, seed: int, device: 
                 yield Probed(words, stays[row, :, : len(words)].numpy(force=True), taus)
 
     return list(tracked(probed(), "probing", len(kept)))
+
+
+def probe_model(
+    model: str | Path, sentences: Sequence[str], source: Path, *, seed: int, trust_custom_code: bool = False
+) -> list[Probed]:
+    """Load a model, warn of what it does not know in the sentences of a file, and return what `probe` returns."""
+    saved = load_attending(model, trust_custom_code=trust_custom_code)
+    unknown_counts(saved.source_tokenizer.unknown, sentences, source)
+    announce(f"probing {counted(len(sentences), 'sentence')}")
+    return probe(saved, sentences, seed=seed)
 
 
 def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:

@@ -176,6 +176,19 @@ def save_heatmap(path: str | Path, panels: Sequence[tuple[Any, ...]], *, dpi: in
         figure.savefig(path, dpi=dpi)
 
 
+def draw_steps(run: Path, name: str, path: Path) -> tuple[int, int]:
+    """Write what a run has recorded as `name`, see `write_gif`; return the numbers of its steps, drawn and in all.
+
+    Raises:
+        ValueError: There is no such record, or a file is damaged.
+    """
+    from tensorboard_attention import read_steps, recorded
+
+    records, there = read_steps(run, name, most=200, most_bytes=1 << 19), len(recorded(run)[name].steps)
+    write_gif(path, records)
+    return len(records), there
+
+
 def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
     """Write what was recorded of a sentence, a picture a step; the last one stays for two seconds.
 
