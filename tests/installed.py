@@ -1,8 +1,8 @@
 """Install what ``make dist`` builds and use it outside of the clone: python -m tests.installed dist
 
 The wheels, and the source archives, are installed into an environment of their own, which sees the libraries of this
-one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheel of the Attention tab,
-and those of the launcher and the sweeper, are installed alone, with what they depend on, into empty environments.
+one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheels of the Attention tab and of
+the readers of files, and those of the launcher and the sweeper, are installed alone, with what they depend on, into empty environments.
 """
 
 import os
@@ -86,6 +86,14 @@ def try_tab_alone(wheel: Path, folder: Path) -> None:
     assert do("-c", ATTENTION) == "[]\n"
     assert "Content-Security-Policy" in (here / "page.html").read_text(encoding="utf-8")
     assert do("-c", SERVE) == "5 [3, 4] True\n"
+
+
+def try_files_alone(wheel: Path, folder: Path) -> None:
+    """Convert a catalog with the wheel of the readers, as its README does."""
+    do, here = installed_alone([wheel], folder)
+    (here / "app.po").write_text('msgid "Open"\nmsgstr "Ouvrir"\n')
+    do("-m", "bitext", "convert", "app.po", "pairs.tsv")
+    assert (here / "pairs.tsv").read_text() == "Open\tOuvrir\n"
 
 
 def try_plugins_alone(launcher: Path, sweeper: Path, folder: Path) -> None:
@@ -174,6 +182,9 @@ def main() -> None:
         try_tab_alone(*dist.glob("tensorboard_attention-*.whl"), Path(folder))
     print("the tab alone works")
     with tempfile.TemporaryDirectory() as folder:
+        try_files_alone(*dist.glob("bitext_files-*.whl"), Path(folder))
+    print("the readers of files alone work")
+    with tempfile.TemporaryDirectory() as folder:
         plugins = [
             *dist.glob("hydra_subprocess_launcher-*.whl"),
             *dist.glob("hydra_optuna_racing_sweeper-*.whl"),
@@ -183,7 +194,7 @@ def main() -> None:
     for pattern in ("*.whl", "*.tar.gz"):
         with tempfile.TemporaryDirectory() as folder:
             archives = sorted(dist.glob(pattern))
-            assert len(archives) == 5, archives
+            assert len(archives) == 6, archives
             try_archives(archives, Path(folder))
         print(f"{pattern} works")
 

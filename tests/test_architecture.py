@@ -36,7 +36,7 @@ def test_modules_import_without_cycles():
 
 def test_rooms_are_few_and_imports_go_down():
     rooms, arrows = rooms_and_arrows()
-    assert rooms.keys() - set().union(*LEVELS) == {"seq2seq", "__main__", "tensorboard_attention"} | {
+    assert rooms.keys() - set().union(*LEVELS) == {"seq2seq", "__main__", "tensorboard_attention", "bitext"} | {
         name.replace("-", "_") for name in PACKAGES if name.startswith("hydra")
     }
     assert not upward(arrows)
@@ -93,12 +93,13 @@ def test_the_tab_stands_alone():
 @pytest.mark.parametrize(
     ("package", "needed"),
     [
+        ("bitext", {"lxml", "polib", "pyarrow"}),
         ("hydra-checked", {"omegaconf"}),
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
         ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),
     ],
 )
-def test_packages_for_hydra_need_what_they_say(package, needed):
+def test_packages_need_what_they_say(package, needed):
     names = {name for path in PACKAGES[package].rglob("*.py") for name in imports(path)}
     own = {f"hydra_plugins.{each.replace('-', '_')}" for each in PACKAGES}
     plugins = {".".join(name.split(".")[:2]) for name in names if name.startswith("hydra_plugins.")}

@@ -17,7 +17,7 @@ FILES = [ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml")]
 PROJECTS = {path: tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in FILES}
 OWN = {project["name"]: project for project in PROJECTS.values()}
 PROGRAM = PROJECTS[ROOT / "pyproject.toml"]
-IMPORTED_AS = {"hydra-core": "hydra", "pyyaml": "yaml", "hydra-subprocess-launcher": "hydra_plugins",
+IMPORTED_AS = {"hydra-core": "hydra", "pyyaml": "yaml", "bitext-files": "bitext", "hydra-subprocess-launcher": "hydra_plugins",
                "hydra-optuna-racing-sweeper": "hydra_plugins"}  # fmt: skip
 BROUGHT = {"PIL", "pydantic", "starlette", "tokenizers"}
 """Modules that matplotlib, fastapi and transformers bring, and that are imported only beside them."""

@@ -8,12 +8,11 @@ import fsspec
 import pytest
 
 from seq2seq.data import HuggingFaceTokenizer, LargeText, MultilingualText
-from seq2seq.data.formats.columns import Columns
-from seq2seq.data.formats.pairs import read_pairs, read_split
+from seq2seq.data.files import columns_of, read_pairs, read_split
 from seq2seq.data.text import read_lines, read_links
 from seq2seq.errors import InputError
 
-COLUMNS = Columns(("en", "fr"))
+COLUMNS = columns_of("en", "fr", None, None)
 TABLE = b"A dog.\tUn chien.\nHe runs.\tIl court.\n"
 
 

@@ -23,7 +23,7 @@ import yaml
 
 import seq2seq
 from seq2seq.common.shipped import MODELS, SHIPPED
-from seq2seq.data.text import example_sentences
+from seq2seq.decoding.predictions import example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
 from tests.conftest import ROOT, TINY

@@ -1,4 +1,4 @@
-"""Files of pairs in many formats, by `data=tsv data.file=…` and beside it."""
+"""Files of pairs in every format, and what is in doubt."""
 
 import csv
 import gzip
@@ -7,14 +7,13 @@ import json
 import re
 import zipfile
 
-import numpy as np
+import polib
 import pytest
 
-from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
-from seq2seq.data.formats import kinds
-from seq2seq.data.formats.pairs import holds_pairs, read_pairs, two_files
-from seq2seq.data.text import SentencePair, read_lines
-from seq2seq.errors import InputError
+import bitext
+from bitext import Columns, FormatError, holds_pairs, read_lines, sniff
+from bitext.kinds import HINTS
+from bitext.kinds import refusal as refusal_of
 
 PAIRS = [
     ("A dog & a cat.", "Un chien et un chat."),
@@ -27,14 +26,13 @@ def read(folder, content, name="pairs.txt", languages=("en", "fr"), **options):
     """Return the pairs of a file, as tuples."""
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    source, target = languages
-    corpus = TabSeparatedText(file=str(path), source_language=source, target_language=target, train_pairs=10**6,
-                              in_order=True, **options)  # fmt: skip
-    return [(pair.source, pair.target) for pair in read_pairs(corpus.file, corpus.columns)]
+    wanted = options.get("source_column"), options.get("target_column")
+    columns = Columns(languages, wanted, prefix="data.", say=print)
+    return [(pair.source, pair.target) for pair in bitext.read(path, columns)]
 
 
 def refusal(folder, content, **options):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(FormatError) as caught:
         read(folder, content, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -141,7 +139,6 @@ def test_every_format_gives_the_same_pairs(kind, tmp_path):
 
 
 def test_catalogs_of_gettext(tmp_path):
-    polib = pytest.importorskip("polib")
     assert read(tmp_path, PO, "fr.po") == PAIRS
     polib.pofile(PO).save_as_mofile(str(tmp_path / "fr.mo"))
     binary = (tmp_path / "fr.mo").read_bytes()
@@ -186,7 +183,6 @@ def of_plurals(rule, *forms):
     ],
 )
 def test_plurals_of_gettext_are_chosen_by_the_rule_of_the_catalog(rule, forms, pair, tmp_path):
-    polib = pytest.importorskip("polib")
     content = of_plurals(rule, *forms)
     expected = [*zip(("one", "several"), pair, strict=True)] * 2
     assert read(tmp_path, content, "fr.po") == expected
@@ -198,7 +194,6 @@ def test_plurals_of_gettext_are_chosen_by_the_rule_of_the_catalog(rule, forms, p
     "rule", ["nplurals=INTEGER; plural=EXPRESSION;", "nplurals=2", "nplurals=2; plural=n/0;", "a; plural=99"]
 )
 def test_a_damaged_rule_of_plurals_is_refused_where_there_are_plurals(rule, tmp_path):
-    pytest.importorskip("polib")
     assert "is no rule of Plural-Forms" in refusal(tmp_path, of_plurals(rule, "a", "b"))
     assert read(tmp_path, PO.replace('fr\\n"', f'fr\\n"\n"Plural-Forms: {rule}\\n"', 1), "fr.po") == PAIRS
 
@@ -292,18 +287,6 @@ def test_what_xliff_calls_untranslated_is_blank(content, state, tmp_path):
     assert [bool(source and target) for source, target in pairs] == [False, True, True]
 
 
-def test_what_is_said_of_a_file_is_said_once_and_escapes_of_moses_are_warned_of(tmp_path, capsys):
-    for _ in range(2):
-        read(tmp_path, ALL["header"])
-    assert len(capsys.readouterr().out.splitlines()) == 1
-    escaped = [("Say &quot;a&quot;.", "Dites &quot;a&quot;.")] * 3
-    options = {"source_language": "en", "target_language": "fr", "validation": PAIRS}
-    assert len(PairsCorpus(train=escaped, **options).splits.train) == 3
-    assert "&quot;" in capsys.readouterr().err
-    assert PairsCorpus(train=PAIRS, **options).splits.validation
-    assert not capsys.readouterr().err
-
-
 def test_the_variant_of_a_language_is_the_one_that_is_asked_for(tmp_path):
     def variants(*codes):
         parts = "".join(f'<tuv xml:lang="{code}"><seg>{code}</seg></tuv>' for code in ("en", *codes))
@@ -343,7 +326,6 @@ DOUBTFUL = {
     "a row with a further column": (rows(SOURCES, TARGETS) + "Yes,\tI know.\tOui, je sais.\n", "line 4"),
     "other xml": ('<?xml version="1.0"?><a/>', "XML"),
     "pdf": (b"%PDF-1.7\n%\xe2\xe3", "pdftotext"),
-    "zstd": (b"\x28\xb5\x2f\xfd\x00", "zstd"),
     "tar": (b"a\0".ljust(257, b"\0") + b"ustar\0", "tar -xf"),
     "archive of other languages": (OPUS.getvalue(), "X.en-fr.en", ("en", "de")),
     "subtitles": ("1\n00:00:01,000 --> 00:00:02,000\nA dog.\n", "times"),
@@ -405,7 +387,7 @@ def test_documents_of_office_programs_are_no_text(member, word, tmp_path):
         for name in (member, "META-INF/manifest.xml"):
             if member in {name, "content.xml"}:
                 archive.writestr(name, "x")
-    with pytest.raises(InputError, match=word):
+    with pytest.raises(FormatError, match=word):
         read_lines(path)
 
 
@@ -413,13 +395,8 @@ def test_documents_of_office_programs_are_no_text(member, word, tmp_path):
 def test_other_formats_are_never_read_as_plain_text(kind, tmp_path):
     path = tmp_path / "a.en"
     path.write_bytes(ALL[kind] if isinstance(ALL[kind], bytes) else ALL[kind].encode())
-    with pytest.raises(InputError, match="of one language"):
+    with pytest.raises(FormatError, match="of one language"):
         read_lines(path)
-    plain = tmp_path / "b.en"
-    plain.write_text("A line.\n")
-    for files in ((path, plain), (plain, path)):
-        with pytest.raises(InputError, match=f"data=tsv data.file={path}"):
-            two_files("data.train", dict(zip(("source", "target"), files, strict=True)))
 
 
 @pytest.mark.parametrize("number", ["9", "1"])
@@ -431,8 +408,8 @@ def test_segments_of_xliff_whose_numbers_tell_no_pairs_are_one_text(number, tmp_
 
 def test_who_reads_plain_text_is_never_given_a_key_of_training():
     """It may be `seq2seq translate`, which has none."""
-    for kind in kinds.HINTS:
-        assert not re.search(r"\bdata[.=]", str(kinds.refusal("a.x", kind)))
+    for kind in HINTS:
+        assert not re.search(r"\bdata[.=]", str(refusal_of("a.x", kind)))
 
 
 @pytest.mark.parametrize(
@@ -469,14 +446,15 @@ NO_SENTENCES = {
 def test_text_that_begins_with_no_sentences_is_refused_with_the_way(kind, tmp_path):
     content, way = NO_SENTENCES[kind]
     (tmp_path / "a.en").write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=way):
+    with pytest.raises(FormatError, match=way):
         read_lines(tmp_path / "a.en")
 
 
 def test_the_way_for_standard_input_names_no_file():
     """It can be copied: the converter reads standard input, too."""
-    assert str(kinds.refusal("standard input", "UTF-16")).endswith("iconv -f UTF-16 -t UTF-8")
-    assert "-layout b/a.pdf" in str(kinds.refusal("b/a.pdf", "PDF"))
+    assert str(refusal_of("standard input", "UTF-16")).endswith("iconv -f UTF-16 -t UTF-8")
+    assert "-layout b/a.pdf" in str(refusal_of("b/a.pdf", "PDF"))
+    assert "zstd -d b/a.zst, or pip install" in str(refusal_of("b/a.zst", sniff(b"\x28\xb5\x2f\xfd")))
 
 
 def test_segments_without_a_root_are_read(tmp_path):
@@ -516,23 +494,6 @@ def test_segments_of_wmt_whose_numbers_begin_again_are_all_read(tmp_path):
     assert read(tmp_path, again) == PAIRS
 
 
-def test_wmt_sgml_is_read_as_lines_and_a_file_of_pairs_as_a_split(tmp_path):
-    for name, lines in (("a.en", SOURCES), ("a.fr", TARGETS)):
-        segments = "\n".join(
-            f'<seg id="{i}"> {line.replace("&", "&amp;")} </seg>' for i, line in enumerate(lines)
-        )
-        (tmp_path / name).write_text(
-            f'<refset setid="x" srclang="any">\n<doc docid="d">\n<p>\n{segments}\n</p></doc></refset>\n'
-        )
-    (tmp_path / "a.tmx").write_text(TMX)
-    sgml = {"source": str(tmp_path / "a.en"), "target": str(tmp_path / "a.fr")}
-    corpus = ParallelText(
-        train=sgml, validation={"source": str(tmp_path / "a.tmx")}, source_language="en", target_language="fr"
-    )
-    splits = corpus.read()
-    assert splits.train == splits.validation == [SentencePair(*pair) for pair in PAIRS]
-
-
 @pytest.mark.parametrize(
     ("written", "text"),
     [
@@ -551,64 +512,8 @@ def test_no_text_of_wmt_sgml_is_lost(written, text, tmp_path):
 @pytest.mark.parametrize("end", ['\n<seg id="2">b</seg></doc>', "</doc></srcset>"])
 def test_a_segment_of_wmt_sgml_without_end_is_refused_with_its_line(end, tmp_path):
     (tmp_path / "a.sgm").write_text(f'<srcset><doc>\n<seg id="1">a{end}')
-    with pytest.raises(InputError, match=r"a\.sgm:2: .*</seg>"):
+    with pytest.raises(FormatError, match=r"a\.sgm:2: .*</seg>"):
         read_lines(tmp_path / "a.sgm")
-
-
-@pytest.mark.parametrize("names", [("source", "target"), ("English", "French"), ("x", "y")])
-def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
-    pytest.importorskip("datasets")
-    (tmp_path / "train.csv").write_text(as_csv([names, *PAIRS, ("Blank.", "")]))
-    columns = {"source_column": "x", "target_column": "y"} if names[0] == "x" else {}
-    options = {"source_language": "en", "target_language": "fr", "fraction": 0.3, "test_split": None}
-    pairs = HuggingFaceCorpus(dataset=str(tmp_path), **options, **columns).read().train
-    assert [(pair.source, pair.target) for pair in pairs] == [*PAIRS, ("Blank.", "")]
-    with pytest.raises(InputError, match=f"has {names[0]}, {names[1]}"):
-        HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column="no", target_column="none").read()
-    with pytest.raises(InputError, match=f"are both {names[0]}"):
-        HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column=names[0], target_column=1).read()
-
-
-def test_a_column_of_numbers_of_a_dataset_is_no_text(tmp_path):
-    pytest.importorskip("datasets")
-    (tmp_path / "train.csv").write_text(as_csv([("id", "en"), *((n, a) for n, (a, _) in enumerate(PAIRS))]))
-    options = {"source_language": "id", "target_language": "en", "fraction": 0.3, "test_split": None}
-    with pytest.raises(InputError, match="column id has only numbers"):
-        HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_no_word_or_number_of_a_table_becomes_another_value(suffix, tmp_path):
-    pytest.importorskip("datasets")
-    numbers = [("007", "1e5"), ("1.50", "TRUE")]  # columns that look like numbers
-    words = [("null", "NA"), ("None", "nan"), ("n/a", "<NA>")]
-    for split, pairs in (("train", numbers), ("validation", [*numbers, *words])):
-        text = as_csv([("en", "fr"), *pairs])
-        (tmp_path / f"{split}.{suffix}").write_text(text.replace(",", "\t") if suffix == "tsv" else text)
-    options = {"source_language": "en", "target_language": "fr", "test_split": None}
-    named = {"source_column": "en", "target_column": "fr"}
-    splits = HuggingFaceCorpus(dataset=str(tmp_path), **options, **named).read()
-    assert [(pair.source, pair.target) for pair in splits.train] == numbers
-    assert [(pair.source, pair.target) for pair in splits.validation] == [*numbers, *words]
-
-
-def test_some_of_the_training_pairs_are_drawn_from_the_whole_file_and_more_hold_fewer(tmp_path):
-    path = tmp_path / "sorted.tsv"  # by length, as manythings.org serves pairs
-    path.write_text("".join(f"{'a ' * (number // 10)}{number}\tb {number}\n" for number in range(1000)))
-
-    def pairs(**options):
-        sizes = {"validation_pairs": 100, "test_pairs": 100, "source_language": "en", "target_language": "fr"}
-        return TabSeparatedText(file=str(path), **sizes, **options).read()
-
-    every, more, fewer = (pairs(train_pairs=count) for count in (None, 400, 100))
-    numbers = [[int(pair.target.split()[1]) for pair in splits.train] for splits in (every, more, fewer)]
-    assert [len(each) for each in numbers] == [800, 400, 100]
-    assert set(numbers[2]) < set(numbers[1]) < set(numbers[0])
-    assert abs(np.mean(numbers[2]) - 500) < 120  # four standard errors
-    assert all(each == sorted(each) for each in numbers)
-    assert pairs(train_pairs=100).train == fewer.train != pairs(train_pairs=100, split_seed=2).train
-    first = pairs(train_pairs=100, in_order=True).train
-    assert [int(pair.target.split()[1]) for pair in first] == list(range(100))
 
 
 def test_files_of_other_languages_in_an_xliff_document_are_left_out(tmp_path, capsys):

@@ -5,8 +5,10 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from glob import glob
+from os import PathLike
 from os.path import exists
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,13 +31,27 @@ def is_address(name: str | Path) -> bool:
     return "://" in str(name)
 
 
-def on_disk(name: str | Path) -> str:
+@dataclass(frozen=True)
+class Copy(PathLike[str]):
+    """A copy of the file at an address: a path, which messages call by the address."""
+
+    address: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.address
+
+    def __fspath__(self) -> str:
+        return self.path
+
+
+def on_disk(name: str | Path) -> str | Copy:
     """Return the path of a file; of an address, that of a copy, which is made once in a process.
 
     Raises:
         InputError: There is no file at the address, it cannot be read, or that needs a package.
     """
-    return _copied(str(name)) if is_address(name) else str(name)
+    return Copy(str(name), _copied(str(name))) if is_address(name) else str(name)
 
 
 def read_file(path: Path, limit: int = MAX_FILE) -> bytes:

@@ -1,35 +1,26 @@
-"""Sentence pairs as text: files, words, held-out pairs, alignments."""
+"""Sentence pairs as text: lines of files, held-out pairs, alignments."""
 
-import bz2
-import contextlib
-import gzip
-import io
-import lzma
 import random
 import re
-import sys
-import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import accumulate, chain, compress, islice
+from itertools import accumulate, compress, islice
 from pathlib import Path
 from typing import Any
 
 import regex
 
+from bitext import FormatError, Links, lines, open_bytes, plain_lines, read_two
+from bitext import read_lines as lines_of
+from bitext import read_links as links_of
 from seq2seq.common.counted import counted
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import warn
-from seq2seq.data.formats.kinds import HEAD, plain_lines, text_member
 from seq2seq.data.languages import target_tag
-from seq2seq.data.words import clean, split_words, text_word_parts
+from seq2seq.data.words import clean, text_word_parts
 from seq2seq.errors import InputError
-
-Links = tuple[tuple[int, int], ...]
-"""Word alignment: sorted (source word, target word) pairs, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,145 +80,33 @@ class Splits:
 # --- files -------------------------------------------------------------------------------------------------
 
 
-class Decompressed(io.RawIOBase):
-    """The content of one or more compressed streams, one after another.
-
-    (bz2.open and lzma.open leave out what follows a stream and is none, such as a file in another format.)
-
-    Args:
-        file: The open file.
-        make: Returns a decompressor of a stream.
-    """
-
-    def __init__(self, file: Any, make: Callable[[], Any]) -> None:
-        self._file, self._make, self._stream = file, make, make()
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill a part of a buffer; return its size, 0 at the end."""
-        found = b""
-        while not found:
-            if self._stream.eof:
-                data = self._stream.unused_data
-                while not data.strip(b"\0") and (part := self._file.read1(HEAD)):
-                    data = part  # xz allows zeros between streams
-                if not data.strip(b"\0"):
-                    return 0
-                data, self._stream = data.lstrip(b"\0"), self._make()
-            else:
-                data = self._file.read1(HEAD) if self._stream.needs_input else b""
-                if self._stream.needs_input and not data:
-                    raise EOFError("it ends within a compressed stream")
-            found = self._stream.decompress(data, len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
-
-
-OPENERS: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": partial(Decompressed, make=bz2.BZ2Decompressor),
-    b"\xfd7zXZ\x00": partial(Decompressed, make=lzma.LZMADecompressor),
-}
-"""Functions that decompress an open file, by the first bytes of the file."""
-
-
-class _Joined(io.RawIOBase):
-    """The beginning of a file, which has been read, and the rest."""
-
-    def __init__(self, head: bytes, file: Any) -> None:
-        self._head, self._file = head, file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        found = self._head[: len(buffer)] or self._file.read1(len(buffer))
-        self._head = self._head[len(found) :]
-        buffer[: len(found)] = found
-        return len(found)
-
-
-@contextlib.contextmanager
-def open_text(path: str | Path | None) -> Iterator[io.BufferedReader]:
-    """Open a file, an address or standard input, decompressed by its content; of a zip archive, its only text file.
-
-    It is opened once and read from start to end, so that a pipe is read like a file. Its method ``peek`` has the first
-    `HEAD` bytes, of what comes through standard input the first line at least.
-
-    Raises:
-        InputError: A zip archive comes through a pipe, or does not hold one text file; standard input is closed.
-    """
-    if path is None and sys.stdin is None:
-        raise InputError("standard input is closed: give a file")
-    with contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(on_disk(path), "rb"))
-        may_wait, head = path is None and not file.seekable(), b""
-        while len(head) < HEAD and not (may_wait and b"\n" in head):  # a pipe gives a few bytes at a time
-            part = file.read1(HEAD - len(head))
-            if not part:
-                break
-            head += part
-        if head.startswith(b"PK\x03\x04"):
-            if not file.seekable():
-                raise InputError(
-                    f"{path or 'standard input'}: a zip archive cannot be read from a pipe: give its file"
-                )
-            file.seek(-len(head), io.SEEK_CUR)
-            archive = stack.enter_context(zipfile.ZipFile(file))
-            content: Any = stack.enter_context(archive.open(text_member(archive, path or "standard input")))
-        else:
-            opener = next((opener for magic, opener in OPENERS.items() if head.startswith(magic)), None)
-            content = io.BufferedReader(_Joined(head, file), HEAD)
-            content = content if opener is None else opener(content)
-        yield content if type(content) is io.BufferedReader else io.BufferedReader(content, HEAD)
-
-
-@contextlib.contextmanager
-def refusing(name: str) -> Iterator[None]:
-    """Raise an `InputError` that names a file for what goes wrong when it is opened, decompressed or read."""
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Raise an `InputError` for the exception of the package bitext, which reads the files."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise InputError(f"{name}: there is no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{name} is a folder: give a file") from error
-    except (OSError, EOFError, RuntimeError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"{name} is damaged or cannot be read: {error}") from error
+    except FormatError as error:
+        raise InputError(str(error)) from error
+
+
+def stream_bytes(path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a text file, plain or compressed, before they are decoded.
+
+    Raises:
+        InputError: The file is missing, a folder, damaged, or no text.
+    """
+    with refusing(), open_bytes(on_disk(path)) as file:
+        yield from plain_lines(file, str(path))
 
 
 def stream_lines(path: str | Path | None) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 text file of any length, plain or compressed.
-
-    Only ``\n`` ends a line (a carriage return before it is dropped), so characters such as U+2028 stay inside
-    their sentence. A byte order mark is dropped, also within a file that was put together of several.
-
-    Args:
-        path: The file; None for standard input.
+    """Yield the lines of a UTF-8 text file of any length, plain or compressed, see `bitext.lines`; None: standard input.
 
     Raises:
-        InputError: The file is missing, a folder, damaged, or not UTF-8.
+        InputError: The file is missing, a folder, damaged, no text, or not UTF-8.
     """
-    name = "standard input" if path is None else str(path)
-    try:
-        with refusing(name), open_text(path) as file:
-            for number, content in enumerate(plain_lines(file, name), start=1):  # noqa: B007 - for the messages
-                yield (
-                    content.removeprefix(b"\xef\xbb\xbf")
-                    .decode("utf-8")
-                    .removesuffix("\n")
-                    .removesuffix("\r")
-                )
-    except UnicodeDecodeError as error:
-        if re.search(rb"[\x00-\x08\x0e-\x1a]", error.object):
-            raise InputError(f"{name}, line {number}: this is no text: give a text file in UTF-8") from error
-        given = "" if name == "standard input" else f" {name}"
-        raise InputError(
-            f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
-            f"example with iconv -f LATIN1 -t UTF-8{given}"
-        ) from error
+    with refusing():
+        yield from lines(None if path is None else on_disk(path))
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -236,11 +115,25 @@ def read_lines(path: str | Path) -> list[str]:
     Raises:
         InputError: The file cannot be read, or has no text.
     """
-    lines = list(stream_lines(path))
-    if not any(map(clean, lines)):
-        has = "has blank lines only" if lines else "is empty"
-        raise InputError(f"{path} {has}: give a file with one sentence a line")
-    return lines
+    with refusing():
+        return lines_of(on_disk(path))
+
+
+def stream_parallel(source: str | Path, target: str | Path) -> Iterator[SentencePair]:
+    """Yield the pairs of parallel files: line n of one translates line n of the other; ``*.en`` matches several files.
+
+    Raises:
+        InputError: A file cannot be read, or two differ in their number of lines.
+    """
+    with refusing():
+        for files in zip(*parallel_files(source, target), strict=True):
+            for pair in read_two(*map(on_disk, files)):
+                yield SentencePair(pair.source, pair.target)
+
+
+def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
+    """Return all pairs of parallel files, see `stream_parallel`."""
+    return list(stream_parallel(source, target))
 
 
 def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
@@ -256,25 +149,6 @@ def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
             "name, translates the n-th of the other"
         )
     return sides
-
-
-def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
-    """Read parallel files: line n of one translates line n of the other; ``*.en`` matches several files.
-
-    Raises:
-        InputError: A file cannot be read, or the two differ in their number of lines.
-    """
-    pairs: list[SentencePair] = []
-    for first, second in zip(*parallel_files(source, target), strict=True):
-        sources, targets = read_lines(first), read_lines(second)
-        if len(sources) != len(targets):
-            raise InputError(
-                f"{first} has {counted(len(sources), 'line')} but {second} has {len(targets):,}: line n of one must "
-                f"translate line n of the other; the first line without a partner is "
-                f"{min(len(sources), len(targets)) + 1}"
-            )
-        pairs += map(SentencePair, sources, targets)
-    return pairs
 
 
 def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str, str]]:
@@ -294,56 +168,6 @@ def read_splits(path: str | Path, columns: str) -> Iterator[tuple[str, str, str,
 def normalize(sentence: str) -> str:
     """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
     return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
-
-
-EXAMPLE = re.compile(r"""[^'"`’$\\!.?。！？…]+[.?。？]?""")
-"""One sentence, as a shell takes it in quotation marks of any kind."""
-
-
-def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
-    """Return sentences to show, the first that are one sentence of 5 to 15 words and signs, without quotation marks.
-
-    Where there are fewer, other sentences follow in their order.
-    """
-    different = [each for each in dict.fromkeys(map(clean, texts)) if each]
-    fit = (each for each in different if EXAMPLE.fullmatch(each) and 5 <= len(split_words(each)) <= 15)
-    return list(islice(dict.fromkeys(chain(fit, different)), count))
-
-
-def examples_of_run(run_dir: Path, count: int = 3) -> list[str]:
-    """Return sentences to show of what a run has translated, see `example_sentences`; none where it has not."""
-    for split in ("test", "val"):
-        path = run_dir / "predictions" / f"{split}.source.txt"
-        if path.is_file():
-            with path.open(encoding="utf-8", errors="replace") as file:
-                return example_sentences(file.read(2**14).split("\n")[:-1], count)
-    return []
-
-
-def split_of_run(run_dir: Path, *, is_tested: bool) -> str | None:
-    """Return the split to score a run on: ``test``; ``val`` where it had none; None where its pairs are gone."""
-    found = ("test", "val")[: 1 if is_tested else 2]
-    return next((each for each in found if (run_dir / "predictions" / f"{each}.source.txt").is_file()), None)
-
-
-def pairs_of_run(run_dir: Path, split: str) -> list[SentencePair]:
-    """Return the pairs of a split that a run has translated, with their languages if it has several.
-
-    Raises:
-        InputError: The files differ in their number of lines.
-    """
-    files = {
-        side: run_dir / "predictions" / f"{split}.{side}.txt" for side in ("source", "reference", "languages")
-    }
-    pairs = read_parallel(files["source"], files["reference"])
-    if not files["languages"].is_file():
-        return pairs
-    languages = read_lines(files["languages"])
-    if len(languages) != len(pairs):
-        raise InputError(
-            f"{files['languages']} has {counted(len(languages), 'line')} for {counted(len(pairs), 'pair')}"
-        )
-    return [replace(pair, languages=each) for pair, each in zip(pairs, languages, strict=True)]
 
 
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
@@ -498,28 +322,6 @@ def hold_out(
 
 # --- alignments in Pharaoh format --------------------------------------------------------------------------
 
-LINK = re.compile(r"([0-9]{1,6})([-?p])([0-9]{1,6})")
-
-
-def parse_links(line: str) -> tuple[Links, Links]:
-    """Return (all links, possible links) of a line: ``i-j`` is sure, ``i?j`` or ``ipj`` possible.
-
-    A link that is written in both forms is sure.
-
-    Raises:
-        InputError: The line contains something that is not a link.
-    """
-    every, sure = set(), set()
-    for item in line.split():
-        match = LINK.fullmatch(item)
-        if match is None:
-            raise InputError(f"{item!r:.40} is no link: write SOURCE-TARGET, such as 0-1")
-        link = (int(match[1]), int(match[3]))
-        every.add(link)
-        if match[2] == "-":
-            sure.add(link)
-    return tuple(sorted(every)), tuple(sorted(every - sure))
-
 
 def require_inside(where: str, links: Links, sizes: tuple[int, int], what: str) -> None:
     """Check that links are inside a pair of sentences.
@@ -542,18 +344,13 @@ def require_inside(where: str, links: Links, sizes: tuple[int, int], what: str) 
 
 
 def read_links(path: str | Path) -> list[tuple[Links, Links]]:
-    """Read a file of alignments, see `parse_links`.
+    """Read a file of alignments, see `bitext.parse_links`.
 
     Raises:
         InputError: The file cannot be read, or contains something that is not a link.
     """
-    found = []
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            found.append(parse_links(line))
-        except InputError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-    return found
+    with refusing():
+        return links_of(on_disk(path))
 
 
 def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -> list[SentencePair]:

@@ -5,10 +5,7 @@ The first line of word2vec and fastText, with the numbers of tokens and dimensio
 no code.
 """
 
-import lzma
 import re
-import zipfile
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +14,7 @@ import torch
 from torch import nn
 
 from seq2seq.common.marks import shown
-from seq2seq.data.formats.kinds import plain_lines
-from seq2seq.data.text import open_text
+from seq2seq.data.text import stream_bytes
 from seq2seq.errors import InputError
 
 HEADER = re.compile(rb"\d+[ \t]+\d+")
@@ -47,8 +43,8 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
     found: dict[int, bool] = {}  # id -> whether the token itself had a vector
     number = 0
     try:
-        with open_text(path) as file, torch.no_grad():
-            for number, line in enumerate(plain_lines(file, str(path)), start=1):
+        with torch.no_grad():
+            for number, line in enumerate(stream_bytes(path), start=1):
                 content = line.removeprefix(BOM_UTF8).rstrip(b" \t\r\n")
                 if number == 1 and size != 1 and HEADER.fullmatch(content):
                     require_size(path, int(content.split()[1]), size)
@@ -66,8 +62,6 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
         raise InputError(
             f"{path} line {number} is not UTF-8: give the text format of the vectors (.vec, .txt), not the binary one (.bin)"
         ) from error
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:
         if isinstance(error, InputError):
             raise

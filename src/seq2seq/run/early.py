@@ -267,13 +267,12 @@ def _check_length(config: DictConfig) -> None:
 
 def _check_text(data: Mapping[str, Any]) -> None:
     """Read the text of a corpus that is read in no time; all other mistakes in it are found when it is prepared."""
-    from seq2seq.data.formats.columns import Columns
-    from seq2seq.data.formats.pairs import read_pairs, read_split
+    from seq2seq.data.files import columns_of, read_pairs, read_split
     from seq2seq.data.text import require_held_out
 
     target = str(data["_target_"])
     languages = str(data.get("source_language")), str(data.get("target_language"))
-    columns = Columns(languages, (data.get("source_column"), data.get("target_column")))
+    columns = columns_of(*languages, data.get("source_column"), data.get("target_column"))
     if target == "seq2seq.data.ParallelText":
         require_held_out(data.get("validation") or {})
     if target in ("seq2seq.data.ParallelText", "seq2seq.data.LargeText"):

@@ -22,7 +22,7 @@ from seq2seq.common import VERSION
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
 from seq2seq.common.trust import own_classes
-from seq2seq.data.text import examples_of_run
+from seq2seq.decoding.predictions import examples_of_run
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import RunLog, relative_to_cwd
 

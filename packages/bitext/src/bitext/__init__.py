@@ -1,1 +1,24 @@
-"""Readers of files that are not plain text: `pairs.read_pairs` tells the format and calls the reader, a file each."""
+"""Sentence pairs from bilingual files of any format.
+
+    from bitext import Columns, read
+    for pair in read("memory.tmx", Columns(("en", "fr"))):
+        print(pair.source, pair.target, pair.place)
+
+`read` takes one file with both languages, `read_two` two files, `lines` a file of one language; a file a format has the
+reader of each. The format is told by the content, see `sniff`, and so is the compression. What cannot be read is a
+`FormatError`.
+"""
+
+from bitext.columns import Column, Columns, cell_text
+from bitext.files import lines, open_bytes, plain_lines, read_lines
+from bitext.kinds import sniff
+from bitext.languages import NAMES, TWO_LETTERS, base_language, has_dotless_i, is_unspaced
+from bitext.pair import File, FormatError, Pair
+from bitext.pharaoh import Links, parse_links, read_links
+from bitext.reading import holds_pairs, read, read_two
+
+__all__ = [
+    "NAMES", "TWO_LETTERS", "Column", "Columns", "File", "FormatError", "Links", "Pair", "base_language", "cell_text",
+    "has_dotless_i", "holds_pairs", "is_unspaced", "lines", "open_bytes", "parse_links", "plain_lines", "read", "read_lines",
+    "read_links", "read_two", "sniff",
+]  # fmt: skip

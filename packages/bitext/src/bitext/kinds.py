@@ -1,13 +1,9 @@
-"""What a file is, told by its first bytes and lines; plain text is refused nothing, other files get the way to read them."""
+"""What a file is, told by its first bytes and lines; and the way to read what is not read here."""
 
 import json
 import re
-import zipfile
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
-from seq2seq.errors import InputError
+from bitext.pair import FormatError
 
 HEAD = 1 << 16
 """Number of bytes that are looked at."""
@@ -19,7 +15,8 @@ HINTS = {
     "WMT SGML": "it has one language: give a file of the source and one of the target",
     "Arrow": f"{EXTRACT}; its folder is a dataset of Hugging Face",
     **dict.fromkeys(("Word", "RTF", "EPUB", "PowerPoint", "HTML"), AS_TEXT),
-    **dict.fromkeys(("OpenDocument", "Excel", "Office 97", "SQLite"), f"{AS_TEXT}; a table of pairs as CSV"),
+    **dict.fromkeys(("OpenDocument", "Office 97", "SQLite"), f"{AS_TEXT}; a table of pairs as CSV"),
+    "Excel": "save the sheet as CSV (File, Save As, CSV UTF-8), or soffice --headless --convert-to csv FILE",
     "one JSON object": "where its keys name texts of one language (ARB, i18next), write those of each language into a file, "
     "one a line, in one order; pairs are a list of objects, or one object a line",
     "PDF": "extract the text, for example with pdftotext -layout FILE",
@@ -29,7 +26,7 @@ HINTS = {
     **{name: f"convert it with iconv -f {name} -t UTF-8 FILE" for name in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
     "a binary file": "give a text file in UTF-8",
     "a tar archive": "unpack it with tar -xf FILE", "a 7z archive": "unpack it with 7z x FILE",
-    "Zstandard": "decompress it with zstd -d FILE", "a RAR archive": "unpack it with unrar x FILE",
+    "Zstandard": "decompress it with zstd -d FILE, or pip install pyzstd", "a RAR archive": "unpack it with unrar x FILE",
     "a text with front matter": "the lines from --- to --- are no sentences: remove them",
 }  # fmt: skip
 """What to do with a file of each kind, where plain text is needed; whoever reads it may have no configuration."""
@@ -57,7 +54,7 @@ BEGINNINGS = {
 """Kinds of text by how it begins."""
 
 
-def kind_of(head: bytes) -> str:
+def sniff(head: bytes) -> str:
     """Return the kind of a file, ``text`` or a key of `HINTS`, by its first bytes, decompressed."""
     for magic, kind in MAGIC.items():
         if head.startswith(magic):
@@ -123,47 +120,7 @@ def _json(start: str) -> str:
         return "one JSON object" if start[0] == "{" and first[-1] in "{[,:" else "JSON"  # over several lines
 
 
-def plain_lines(file: Any, name: str) -> Iterable[bytes]:
-    """Return the lines of an open file of plain text; of a test set of WMT in SGML, its segments.
-
-    The file is decompressed and has a method ``peek``; its name is for messages.
-
-    Raises:
-        InputError: The file is of another kind; the message has the way to read it.
-    """
-    kind = kind_of(file.peek(HEAD)[:HEAD])
-    if kind == "WMT SGML":
-        from seq2seq.data.formats.wmt import segments
-
-        return segments(file, name)
-    if kind != "text":
-        raise refusal(name, kind)
-    return file
-
-
-def refusal(name: str, kind: str) -> InputError:
+def refusal(name: str, kind: str) -> FormatError:
     """Return the error of a file of a kind that cannot be read here."""
     hint = HINTS[kind].replace(" FILE", "" if name == "standard input" else f" {name}", 1)
-    return InputError(f"{name} is {kind}, no plain text: {hint}")
-
-
-def text_member(archive: zipfile.ZipFile, path: str | Path) -> str:
-    """Return the name of the only file of a zip archive, apart from notes such as README and LICENSE.
-
-    Raises:
-        InputError: It is a document of an office program, or has no file or several.
-    """
-    for name, kind in MEMBERS.items():
-        if name in archive.namelist():
-            raise refusal(str(path), kind)
-    names = [
-        name
-        for name in archive.namelist()
-        if not re.search(r"(?i)/$|__MACOSX|(^|/)(_?about|readme|license|licence|copying)[^/]*$", name)
-    ]
-    texts = [name for name in names if name.endswith(".txt")]
-    for choice in (names, texts):
-        if len(choice) == 1:
-            return choice[0]
-    listed = f" (it has {', '.join(names[:4])}{', …' if names[4:] else ''})" if names else ""
-    raise InputError(f"{path} is a zip archive of {len(texts)} text files: unpack it and give one{listed}")
+    return FormatError(f"{name} is {kind}, no plain text: {hint}")

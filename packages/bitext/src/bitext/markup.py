@@ -6,8 +6,8 @@ from typing import Any
 
 from lxml import etree
 
-from seq2seq.data.text import open_text
-from seq2seq.errors import InputError
+from bitext.files import open_bytes
+from bitext.pair import File, FormatError
 
 CODES = {"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp", "br", "lb"}
 """Elements that hold or stand for codes of the text's format, such as bold."""
@@ -15,23 +15,23 @@ BREAK = re.compile(r"(?i)(xlf:|x-)?([lpc]b|(html-)?br)|seg|<br\b[^>]*>|(\\[nr])+
 """What the end of a line, page or segment says of itself; what a code stands for that is white space."""
 
 
-def elements(path: str, *names: str) -> Iterator[Any]:
+def elements(path: File, *names: str) -> Iterator[Any]:
     """Yield the elements of some names, without their namespaces; each is cleared after use.
 
     Nothing that the file names is read, and entities of its own are not expanded.
 
     Raises:
-        InputError: The file is not well-formed.
+        FormatError: The file is not well-formed.
     """
     try:
-        with open_text(path) as file:
+        with open_bytes(path) as file:
             tags = [f"{{*}}{name}" for name in names]
             events = etree.iterparse(file, events=("end",), tag=tags, resolve_entities=False, no_network=True)
             for _, element in events:
                 yield element
                 element.clear()
     except etree.XMLSyntaxError as error:
-        raise InputError(f"{path} is damaged: {error}") from error
+        raise FormatError(f"{path} is damaged: {error}") from error
 
 
 def name_of(element: Any) -> str:
@@ -68,3 +68,8 @@ def text_of(element: Any) -> str:
 def language_of(element: Any) -> str:
     """Return the language that an element declares."""
     return element.get("{http://www.w3.org/XML/1998/namespace}lang") or element.get("lang") or ""
+
+
+def line_of(element: Any) -> int:
+    """Return the number of the line where an element begins."""
+    return element.sourceline or 0

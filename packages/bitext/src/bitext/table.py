@@ -2,14 +2,13 @@
 
 import csv
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import say_once
-from seq2seq.data.formats.columns import Columns
-from seq2seq.data.text import SentencePair, read_lines, stream_lines
-from seq2seq.errors import InputError
+from bitext.columns import Columns
+from bitext.files import lines, read_lines
+from bitext.pair import File, FormatError, Pair, counted
 
 BARS = " ||| "
 SAMPLE = 1000
@@ -17,26 +16,26 @@ SAMPLE = 1000
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
-def is_table(path: str) -> bool:
+def is_table(path: File) -> bool:
     """Return whether a text file has columns: a tab or ``|||`` in every line with text, or a name that ends in .csv."""
-    lines = stream_lines(path)
-    first = next(lines, "")
+    rows = lines(path)
+    first = next(rows, "")
     mark = "\t" if "\t" in first else BARS
-    if mark in first and all(mark in line or not line.strip() for line in lines):
+    if mark in first and all(mark in line or not line.strip() for line in rows):
         return True
-    return re.search(r"(?i)\.csv(\.\w+)?$", Path(path).name) is not None
+    return re.search(r"(?i)\.csv(\.\w+)?$", Path(str(path)).name) is not None
 
 
-def read(path: str, columns: Columns) -> list[SentencePair]:
-    """Read the pairs of a table.
+def read(path: File, columns: Columns) -> Iterator[Pair]:
+    """Yield the pairs of a table.
 
     Raises:
-        InputError: Rows are damaged, or it is not clear which columns are meant.
+        FormatError: Rows are damaged, or it is not clear which columns are meant.
     """
-    lines = read_lines(path)
-    if re.fullmatch("sep=.", lines[0]):  # a line for Excel, no row
-        del lines[0]
-    rows, numbers = split(path, lines, columns)
+    text = read_lines(path)
+    if re.fullmatch("sep=.", text[0]):  # a line for Excel, no row
+        del text[0]
+    rows, numbers = split(path, text, columns)
     width = len(rows[0])  # of every row
     first = "the first line"
     if columns.is_header(rows[0]):
@@ -51,38 +50,36 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
         columns.require_text(path, header, found)
     elif columns.named:
         source, target = columns.choose(path, [str(place) for place in range(1, len(rows[0]) + 1)])
-        say_once(
-            f"{path}: source is column {source + 1}, target column {target + 1}; the first line, {lines[0]!r:.80}, is a pair: "
+        columns.say(
+            f"{path}: source is column {source + 1}, target column {target + 1}; the first line, {text[0]!r:.80}, is a pair: "
             "remove it, or give columns by name, where it holds their names"
         )
-    elif is_comma_separated(path, lines):
-        raise InputError(
-            f"{path}: the first line, {lines[0]!r:.80}, does not tell the languages: set data.source_column and "
-            "data.target_column to two names in it, or to numbers from 1 where it is no header"
+    elif is_comma_separated(path, text):
+        raise FormatError(
+            f"{path}: the first line, {text[0]!r:.80}, does not tell the languages: set {columns.both('column')} to two names "
+            "in it, or to numbers from 1 where it is no header"
         )
     else:
         source, target = columns.by_content(path, rows[:SAMPLE])
-    pairs = []
     for number, row in zip(numbers, rows, strict=True):
         if max(source, target) >= len(row):
-            raise InputError(
+            raise FormatError(
                 f"{path}, line {number}: {counted(len(row), 'column')}, {max(source, target) + 1} are needed"
             )
         if any(map(str.strip, row[width:])):
-            raise InputError(
+            raise FormatError(
                 f"{path}, line {number}: {counted(len(row), 'column')}, where {first} has {width}: write text that holds the "
                 "mark between columns in quotes"
             )
-        pairs.append(SentencePair(row[source], row[target]))
-    return pairs
+        yield Pair(row[source], row[target], number)
 
 
-def is_comma_separated(path: str, lines: list[str]) -> bool:
+def is_comma_separated(path: File, lines: list[str]) -> bool:
     """Return whether a table has commas or semicolons between its columns."""
     return "\t" not in lines[0] and BARS not in lines[0] and is_table(path)
 
 
-def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]], list[int]]:
+def split(path: File, lines: list[str], columns: Columns) -> tuple[list[list[str]], list[int]]:
     """Return the cells of each row, and the number of its line; a blank line is no row."""
     has_line_ends = has_breaks(lines)
     if "\t" in lines[0] or BARS in lines[0] or has_line_ends:
@@ -90,11 +87,11 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
         numbers = [place for place, line in enumerate(lines, start=1) if mark in line or line.strip()]
         rows = [lines[number - 1].split(mark) for number in numbers]
         if mark == "\t" and (has_line_ends or has_csv_marks([cell for row in rows[:SAMPLE] for cell in row])):
-            say_once(f"{path}: cells have the quotes of CSV, which are taken off")
+            columns.say(f"{path}: cells have the quotes of CSV, which are taken off")
             return quoted(path, lines, "\t")
         for number, row in zip(numbers, rows, strict=True):
             if len(row) < 2:
-                raise InputError(
+                raise FormatError(
                     f"{path}, line {number}: no tab: give source and target separated by a tab"
                     if mark == "\t"
                     else f"{path}, line {number}: no {BARS.strip()} between source and target"
@@ -108,7 +105,7 @@ def split(path: str, lines: list[str], columns: Columns) -> tuple[list[list[str]
             rows, numbers = quoted(path, lines, mark)
             if mark == ";" or len({len(row) for row in rows}) == 1 or ";" not in lines[0]:
                 return rows, numbers
-    raise InputError(f"{path}, line 1: no tab: give source and target separated by a tab")
+    raise FormatError(f"{path}, line 1: no tab: give source and target separated by a tab")
 
 
 def has_csv_marks(cells: list[str]) -> bool:
@@ -121,12 +118,12 @@ def has_csv_marks(cells: list[str]) -> bool:
 def has_breaks(lines: list[str]) -> bool:
     """Return whether quotes hold line ends between tabs: lines differ in their number of cells, rows of CSV do not."""
     widths = {line.count("\t") for line in lines if line.strip()}
-    with suppress(InputError):
+    with suppress(FormatError):
         return len(widths) > 1 and len({len(row) for row in quoted("", lines, "\t")[0]}) == 1
     return False
 
 
-def quoted(path: str, lines: list[str], mark: str) -> tuple[list[list[str]], list[int]]:
+def quoted(path: File, lines: list[str], mark: str) -> tuple[list[list[str]], list[int]]:
     """Read rows with the quotes of CSV; a line end within quotes is a space."""
     old = csv.field_size_limit(1 << 30)
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=mark, strict=True)
@@ -138,7 +135,9 @@ def quoted(path: str, lines: list[str], mark: str) -> tuple[list[list[str]], lis
                 numbers.append(number)
             number = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}, line {number}: {error}: a quote within a cell is written twice") from error
+        raise FormatError(
+            f"{path}, line {number}: {error}: a quote within a cell is written twice"
+        ) from error
     finally:
         csv.field_size_limit(old)
     return rows, numbers

@@ -1,21 +1,24 @@
 """TMX, the exchange format of translation memories."""
 
-from seq2seq.data.formats.columns import Columns
-from seq2seq.data.formats.markup import children, elements, language_of, text_of
-from seq2seq.data.text import SentencePair
+from collections.abc import Iterator
+
+from bitext.columns import Columns
+from bitext.markup import children, elements, language_of, line_of, text_of
+from bitext.pair import File, Pair
 
 
-def read(path: str, columns: Columns) -> list[SentencePair]:
-    """Read the units that have both languages.
+def read(path: File, columns: Columns) -> Iterator[Pair]:
+    """Yield the units that have both languages.
 
     Raises:
-        InputError: The file is damaged, no unit has both, or one has two that are as near to a language.
+        FormatError: The file is damaged, no unit has both, or one has two that are as near to a language.
     """
     units = []
     for unit in elements(path, "tu"):
-        texts: dict[str, str] = {}
+        texts: dict[str, tuple[str, int]] = {}
         for variant in children(unit, "tuv"):
             for segment in children(variant, "seg")[:1]:
-                texts.setdefault(language_of(variant), text_of(segment))
+                texts.setdefault(language_of(variant), (text_of(segment), line_of(unit)))
         units.append(texts)
-    return [SentencePair(*sides) for sides in columns.both_of(path, units)]
+    for (source, place), (target, _) in columns.both_of(path, units):
+        yield Pair(source, target, place)

@@ -1,38 +1,37 @@
 """XLIFF 1 and 2, the exchange format of localization."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import say_once
-from seq2seq.data.formats.columns import Columns
-from seq2seq.data.formats.markup import children, elements, name_of, text_of
-from seq2seq.data.languages import nearest
-from seq2seq.data.text import SentencePair
-from seq2seq.errors import InputError
+from bitext.columns import Columns
+from bitext.languages import nearest
+from bitext.markup import children, elements, line_of, name_of, text_of
+from bitext.pair import File, FormatError, Pair, counted
 
 UNTRANSLATED = {"new", "needs-translation", "initial"}
 """States in which a target is a copy of the source, or a guess."""
 
 
-def read(path: str, columns: Columns) -> list[SentencePair]:
-    """Read source and target of all units; a unit without translation has a blank target.
+def read(path: File, columns: Columns) -> Iterator[Pair]:
+    """Yield source and target of all units; a unit without translation has a blank target.
 
     A document may hold files of several languages: those of others are left out.
 
     Raises:
-        InputError: The document is damaged, or of other languages.
+        FormatError: The document is damaged, or of other languages.
     """
-    pairs: list[SentencePair] = []
+    found = False
     others: dict[str, int] = {}
     for unit in elements(path, "trans-unit", "segment"):
         top = next((each for each in unit.iterancestors() if name_of(each) == "file"), None)
         if top is None or top.getparent() is None:
-            raise InputError(f"{path} is damaged: a unit is outside of <file>, or <file> outside of <xliff>")
+            raise FormatError(f"{path} is damaged: a unit is outside of <file>, or <file> outside of <xliff>")
         root = top.getparent()
         declared = [
             top.get("source-language") or root.get("srcLang") or "",
             top.get("target-language") or root.get("trgLang") or columns.languages[1],
         ]
+        columns = columns.resolved(path, declared)
         codes = [nearest(declared, language) for language in columns.languages]
         turned = codes == [[declared[1]], [declared[0]]]
         if not turned and codes != [[declared[0]], [declared[1]]]:
@@ -40,15 +39,15 @@ def read(path: str, columns: Columns) -> list[SentencePair]:
             continue
         states = {each.get("state") for each in [unit, *children(unit, "target")]}
         for source, target in segments(unit):
-            pair = SentencePair(source, "" if states & UNTRANSLATED else target)
-            pairs.append(pair.reversed() if turned else pair)
-    if others and not pairs:
+            found = True
+            sides = source, "" if states & UNTRANSLATED else target
+            yield Pair(*(sides[::-1] if turned else sides), line_of(unit))
+    if others and not found:
         raise columns.refusal(path, others)
     for languages, count in others.items():
-        say_once(f"{path}: {counted(count, 'unit')} of {languages} left out")
-    if not pairs:
-        raise InputError(f"{path} has no units with source and target")
-    return pairs
+        columns.say(f"{path}: {counted(count, 'unit')} of {languages} left out")
+    if not found:
+        raise FormatError(f"{path} has no units with source and target")
 
 
 def segments(unit: Any) -> list[tuple[str, str]]:

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from bitext import FormatError, parse_links
 from seq2seq.common.numbers import Positive
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.languages import base_language
-from seq2seq.data.text import SentencePair, Splits, parse_links, read_splits, require_inside
+from seq2seq.data.text import SentencePair, Splits, read_splits, require_inside
 from seq2seq.data.words import split_words
 from seq2seq.errors import InputError
 
@@ -53,7 +54,7 @@ class GrammarCorpus(TranslationDataModule):
             where = f"{self.file}, line {number}"
             try:
                 every, possible = parse_links(links)
-            except InputError as error:
+            except FormatError as error:
                 raise InputError(f"{where}: {error}") from error
             if self.is_own:
                 sizes = len(split_words(source)), len(split_words(target))

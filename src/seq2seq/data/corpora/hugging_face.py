@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from bitext import Column, cell_text
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.formats.columns import Column, Columns, cell_text
-from seq2seq.data.text import SentencePair, Splits
+from seq2seq.data.files import columns_of
+from seq2seq.data.text import SentencePair, Splits, refusing
 from seq2seq.errors import InputError
 
 
@@ -40,7 +41,7 @@ class HuggingFaceCorpus(TranslationDataModule):
     ) -> None:
         super().__init__(**options)
         self.dataset, self.subset, self.revision = dataset, subset, revision
-        self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
+        self.columns = columns_of(self.source_language, self.target_language, source_column, target_column)
         self.names = {
             "train_split": train_split,
             "validation_split": None if self.fraction is not None else validation_split,
@@ -81,8 +82,9 @@ class HuggingFaceCorpus(TranslationDataModule):
     def _pairs(self, rows: Any) -> list[SentencePair]:
         rows = rows.flatten()  # {"translation": {"en": …}} becomes the column translation.en
         names = rows.column_names
-        chosen = {names[place]: rows[names[place]] for place in self.columns.choose(self.dataset, names)}
-        self.columns.require_text(self.dataset, names, chosen)
+        with refusing():
+            chosen = {names[place]: rows[names[place]] for place in self.columns.choose(self.dataset, names)}
+            self.columns.require_text(self.dataset, names, chosen)
         try:
             source, target = ([cell_text(cell) for cell in cells] for cells in chosen.values())
         except TypeError as error:

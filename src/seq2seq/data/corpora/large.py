@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
-from itertools import accumulate, chain, islice, pairwise, zip_longest
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +19,7 @@ from seq2seq.common.files import is_address
 from seq2seq.common.numbers import Positive
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora.parallel import ParallelText
-from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_lines
+from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_parallel
 from seq2seq.data.tokenizers import Tokenizer
 from seq2seq.data.words import INVISIBLE, WORD
 from seq2seq.errors import InputError
@@ -84,17 +84,8 @@ class LargeText(ParallelText):
         return Splits(sample, validation, test)
 
     def _stream(self) -> Iterator[tuple[str, str]]:
-        def lines() -> Iterator[tuple[str, str]]:
-            for files in zip(*parallel_files(*self.checked_files("train")), strict=True):
-                for source, target in zip_longest(*map(stream_lines, files)):
-                    if source is None or target is None:
-                        raise InputError(
-                            f"{files[0]} and {files[1]} differ in their number of lines: line n of one must "
-                            "translate line n of the other"
-                        )
-                    yield source, target
-
-        return islice(lines(), self.max_examples)
+        pairs = stream_parallel(*self.checked_files("train"))
+        return islice(((pair.source, pair.target) for pair in pairs), self.max_examples)
 
     @cached_property
     def _counts(self) -> tuple[int, int]:

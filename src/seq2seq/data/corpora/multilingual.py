@@ -12,7 +12,7 @@ from typing import Any
 from seq2seq.common.files import is_address
 from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.formats.pairs import is_path
+from seq2seq.data.files import is_path
 from seq2seq.data.languages import require_language_code, target_tag
 from seq2seq.data.text import Splits
 from seq2seq.data.words import clean

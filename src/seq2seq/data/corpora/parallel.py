@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bitext import Column
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.formats.columns import Column, Columns
-from seq2seq.data.formats.pairs import read_split, two_files
+from seq2seq.data.files import columns_of, read_split, two_files
 from seq2seq.data.text import SentencePair, Splits, require_held_out
 from seq2seq.errors import InputError
 
@@ -38,7 +38,7 @@ class ParallelText(TranslationDataModule):
     ) -> None:
         self.files = {"train": dict(train), "validation": dict(validation or {}), "test": dict(test or {})}
         super().__init__(fraction=self.files["validation"].get("fraction"), **options)
-        self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
+        self.columns = columns_of(self.source_language, self.target_language, source_column, target_column)
         texts = [files for files in self.files.values() if files.get("source")]
         if self.columns.named and all(files.get("target") for files in texts):
             raise InputError(

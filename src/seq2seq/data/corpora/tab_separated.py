@@ -3,11 +3,11 @@
 import random
 from typing import Any
 
+from bitext import Column
 from seq2seq.common.counted import counted
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.formats.columns import Column, Columns
-from seq2seq.data.formats.pairs import read_pairs
+from seq2seq.data.files import columns_of, read_pairs
 from seq2seq.data.text import Splits, hold_out, in_file_order
 from seq2seq.errors import InputError
 
@@ -44,7 +44,7 @@ class TabSeparatedText(TranslationDataModule):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.columns = Columns((self.source_language, self.target_language), (source_column, target_column))
+        self.columns = columns_of(self.source_language, self.target_language, source_column, target_column)
         self.file, self.in_order = file, in_order
         self.sizes = train_pairs, validation_pairs, test_pairs
 
