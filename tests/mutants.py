@@ -43,6 +43,7 @@ AREAS = {
     "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
     "training": ["tests/training"],
     "data": ["tests/data"],
+    "..": ["packages/bitext/tests", "tests/data"],
     "evaluation": ["tests/evaluation"],
     "studies": ["tests/studies"],
     "run": [
@@ -231,6 +232,14 @@ MUTANTS = {
         ("is_upper or form[0].islower()", "is_upper or usual.get(lowered(form, language), '')[:1].islower()"),
         ('"0" if word[0].isdecimal() else', '"" if word[0].isdecimal() else'),
     ],
+    "../../packages/bitext/src/bitext/languages.py": [
+        ("return TWO_LETTERS.get(first, first)", "return first"),
+        ('re.split("[-_]", code, maxsplit=1)[0].lower()', 're.split("[-]", code, maxsplit=1)[0].lower()'),
+    ],
+    "../../packages/bitext/src/bitext/sgml.py": [
+        ("if not found[2]:", "if not found[0]:"),
+        ("html.unescape(found[1].decode(", "(found[1].decode("),
+    ],
     "data/text.py": [
         ("not (clean(self.source) and clean(self.target))", "not (self.source and self.target)"),
         ('if not (splits and pair.is_blank)', 'if True'),
@@ -312,8 +321,9 @@ def tests_pass(folder: Path, tests: list[str]) -> bool:
             output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(output, 1)
             os.dup2(output, 2)
-            sys.path[:0] = [str(folder), str(folder / "src")]
-            os.environ["PYTHONPATH"] = str(folder / "src")
+            sources = [str(path) for path in (folder / "src", *folder.glob("packages/*/src"))]
+            sys.path[:0] = [str(folder), *sources]
+            os.environ["PYTHONPATH"] = os.pathsep.join(sources)
             sys.modules.pop("tests", None)
             signal.alarm(LONGEST)
             options = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
