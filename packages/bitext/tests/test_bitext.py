@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import bitext
 from bitext import (
     Columns,
     FormatError,
@@ -139,10 +141,18 @@ def test_any_code_of_a_language_is_known_by_its_rules(code, base, unspaced):
     assert (base_language(code), is_unspaced(code)) == (base, unspaced)
 
 
-def command(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "bitext", *arguments], cwd=folder, text=True, capture_output=True, check=False
+def python(folder, *arguments):
+    path = os.pathsep.join(
+        filter(None, [str(Path(bitext.__file__).parents[1]), os.environ.get("PYTHONPATH")])
     )
+    variables = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=variables, text=True, capture_output=True, check=False
+    )
+
+
+def command(folder, *arguments):
+    return python(folder, "-m", "bitext", *arguments)
 
 
 def test_the_command_of_the_readme_converts(tmp_path):
@@ -188,15 +198,10 @@ def test_what_a_command_cannot_read_is_one_line_with_its_options(tmp_path):
 def test_the_example_of_the_readme_runs(tmp_path):
     code = (PACKAGE / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     (tmp_path / "memory.tmx").write_text(TMX)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, check=True
-    )
+    done = python(tmp_path, "-c", code)
     assert done.stdout == "Yes. → Ja. (line 3)\nNo. → Nein. (line 5)\n"
 
 
-def test_nothing_is_loaded_that_a_file_of_text_does_not_need():
+def test_nothing_is_loaded_that_a_file_of_text_does_not_need(tmp_path):
     code = "import bitext, sys; print(sorted(sys.modules.keys() & {'lxml', 'polib', 'pyarrow', 'torch', 'seq2seq', 'numpy'}))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True).stdout
-        == "[]\n"
-    )
+    assert python(tmp_path, "-c", code).stdout == "[]\n"
