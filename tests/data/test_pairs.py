@@ -56,6 +56,17 @@ def test_a_file_of_both_languages_is_no_side_of_two_files(content, tmp_path):
             two_files("data.train", dict(zip(("source", "target"), files, strict=True)))
 
 
+def test_two_files_of_subtitles_are_paired_by_their_times(tmp_path):
+    for name, texts in (("a.en", ("One.", "Two.")), ("a.fr", ("Un.", "Deux."))):
+        (tmp_path / name).write_text(
+            "".join(f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{text}\n\n" for n, text in enumerate(texts))
+        )
+    pairs = read_parallel(tmp_path / "a.en", tmp_path / "a.fr")
+    assert pairs == [SentencePair("One.", "Un."), SentencePair("Two.", "Deux.")]
+    with pytest.raises(InputError, match="subtitles"):
+        read_lines(tmp_path / "a.en")
+
+
 def test_files_that_cannot_be_read_are_wrong_input(tmp_path):
     (tmp_path / "a.en").write_text("a\nb\nc\n")
     (tmp_path / "a.fr").write_bytes(b"a\n\xe9\n")

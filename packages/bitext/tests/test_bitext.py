@@ -16,6 +16,7 @@ from bitext import (
     FormatError,
     Pair,
     base_language,
+    holds_pairs,
     is_unspaced,
     read,
     read_lines,
@@ -83,6 +84,11 @@ def test_an_archive_of_opus_has_the_languages_of_its_names(tmp_path):
             archive.writestr(name, text)
     assert list(read(tmp_path / "a.zip")) == [Pair("Ja.", "Yes.", 1)]
     assert list(read(tmp_path / "a.zip", Columns(("en", "de")))) == [Pair("Yes.", "Ja.", 1)]
+    damaged = (tmp_path / "a.zip").read_bytes().replace(b"PK\x01\x02", b"PK\x01\x03")
+    (tmp_path / "b.zip").write_bytes(damaged)
+    for call in (read, holds_pairs):
+        with pytest.raises(FormatError, match="damaged"):
+            call(tmp_path / "b.zip")
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr("X.de-en.de", "Ja.\nNein.\n")
         archive.writestr("X.de-en.en", "Yes.\n")

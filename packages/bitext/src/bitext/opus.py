@@ -16,7 +16,7 @@ from bitext.pair import File, Pair
 
 def members_of(path: File, columns: Columns) -> list[str]:
     """Return the names of the files of source and target; none if the archive does not have them."""
-    with zipfile.ZipFile(path) as archive:
+    with refusing(str(path)), zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if "." in Path(name).name]
     endings = [name.rsplit(".", 1)[1] for name in names]
     languages: Sequence[str] = columns.languages

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bitext import moses, srt, table
 from bitext.columns import Columns
-from bitext.files import kind_of_file
+from bitext.files import kind_of_file, refusing
 from bitext.kinds import refusal
 from bitext.opus import members_of, read_members
 from bitext.pair import File, FormatError, Pair
@@ -26,7 +26,7 @@ def holds_pairs(path: File) -> bool:
         FormatError: It is missing, damaged, or a folder.
     """
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
+        with refusing(str(path)), zipfile.ZipFile(path) as archive:
             if len(archive.namelist()) > 1:
                 return True
     kind = kind_of_file(path)
