@@ -41,10 +41,10 @@ import yaml
 from numpy.typing import NDArray
 
 from seq2seq.errors import InputError
-from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of
+from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of, sentence_statistics
 from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_runs
 from seq2seq.evaluation.metrics import METRICS, metric_of
-from seq2seq.evaluation.significance import compare, statistics_of
+from seq2seq.evaluation.significance import compare
 from seq2seq.run.folder import write_json
 from seq2seq.run.messages import exit_on_error
 
@@ -156,9 +156,8 @@ def measured(claim: dict[str, Any], name: str, setting: dict[str, Any]) -> tuple
     if name in ("bleu", "fall"):
         if search:
             language = str(runs[0].config["data.target_language"])
-            counts = statistics_of(
-                [searched(r, search) for r in runs], runs[0].lines("test.reference"), language
-            )
+            references = runs[0].lines("test.reference")
+            counts = np.stack([sentence_statistics(searched(r, search), references, language) for r in runs])
         else:
             counts = counts_of(runs, "test/bleu")[0]
         if name == "bleu":

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from seq2seq.evaluation.bleu import bleu_of, sentence_statistics
-from seq2seq.evaluation.significance import compare, interval_of, statistics_of
+from seq2seq.evaluation.significance import compare, interval_of
 from tests.calibration import share_significant, the_same_models
 
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
@@ -64,7 +64,7 @@ def test_p_of_one_seed_is_that_of_the_two_sided_paired_bootstrap():
     draws = [difference([generator.randrange(30) for _ in range(30)]) for _ in range(150)]
     center = sum(draws) / 150
     expected = sum(abs(each - center) >= abs(found) for each in draws) / 150
-    comparison = compare(*(statistics_of([each], references, "en") for each in (first, second)), 0.005)
+    comparison = compare(*(of_seeds([each], references) for each in (first, second)), 0.005)
     assert comparison.difference == pytest.approx(found)
     assert 0.05 < expected < 0.95
     assert comparison.p == pytest.approx(expected, abs=0.1)
@@ -124,14 +124,19 @@ def test_what_does_not_differ_is_seldom_called_significant(num_seeds, share, qua
     assert share_significant(120, num_seeds, 100, share, quality) <= 0.09
 
 
+def of_seeds(translations, references):
+    return np.stack([sentence_statistics(each, references, "en") for each in translations])
+
+
 def test_a_clear_difference_is_significant_and_has_its_sign():
     references = sentences(100)
-    good = statistics_of([noisy(references, 0.05, seed) for seed in range(3)], references, "en")
-    bad = statistics_of([noisy(references, 0.3, seed) for seed in range(3, 6)], references, "en")
+    good = of_seeds([noisy(references, 0.05, seed) for seed in range(3)], references)
+    bad = of_seeds([noisy(references, 0.3, seed) for seed in range(3, 6)], references)
     for first, second, sign in ((bad, good, 1), (good, bad, -1)):
         comparison = compare(first, second, 0.05)
         assert comparison.difference * sign > 10
-        assert comparison.words(0.05).startswith("significant (p")
+        assert comparison.p < 0.05
+        assert comparison.knows_seeds
 
 
 def test_every_seed_counts_also_where_one_setting_has_more():
@@ -142,10 +147,10 @@ def test_every_seed_counts_also_where_one_setting_has_more():
 
 def test_the_same_translations_do_not_differ():
     references = sentences(20)
-    same = statistics_of([noisy(references, 0.2, 1)], references, "en")
+    same = of_seeds([noisy(references, 0.2, 1)], references)
     comparison = compare(same, same, 0.05)
     assert (comparison.difference, comparison.p) == (0.0, 1.0)
-    assert comparison.words(0.05) == "not significant (p = 1.000, one seed)"
+    assert not comparison.knows_seeds
 
 
 @settings(max_examples=25, deadline=None)
@@ -192,4 +197,4 @@ def test_the_interval_of_one_model_is_that_of_sacrebleus_bootstrap():
 
 def test_other_references_are_refused():
     with pytest.raises(ValueError, match="1 hypotheses for 2 references"):
-        statistics_of([["a"]], ["a", "b"], "en")
+        sentence_statistics(["a"], ["a", "b"], "en")

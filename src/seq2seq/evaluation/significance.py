@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.evaluation.bleu import bleu_of, sentence_statistics
+from seq2seq.evaluation.bleu import bleu_of
 
 DRAWS_AT_LEVEL = 20
 """Minimum number of draws beyond the level, so that p itself is precise."""
@@ -65,25 +65,6 @@ class Comparison:
     interval: tuple[float, float]
     knows_seeds: bool
 
-    def words(self, level: float) -> str:
-        """Return the verdict as text, such as "significant (p = 0.012)"."""
-        verdict = "significant" if self.p < level else "not significant"
-        p = f"p = {self.p:.3f}" if self.p >= 0.0005 else "p < 0.001"
-        return f"{verdict} ({p}{'' if self.knows_seeds else ', one seed'})"
-
-
-def statistics_of(
-    translations: Sequence[Sequence[str]], references: Sequence[str], language: str
-) -> NDArray[Any]:
-    """Return the statistics of a setting for `compare`, (seeds, sentences, `NUM_STATISTICS`).
-
-    There is a list of translations for each seed.
-
-    Raises:
-        ValueError: There are no seeds or sentences, or their numbers differ.
-    """
-    return np.stack([sentence_statistics(each, references, language) for each in translations])
-
 
 Score = Callable[[NDArray[Any]], NDArray[Any]]
 """A function from summed statistics of sentences, (…, statistics), to scores (…)."""
@@ -98,7 +79,7 @@ def compare(
     sentence: p is then that of Welch's test.
 
     Args:
-        first: Statistics of one setting, from `statistics_of`.
+        first: Statistics of one setting (seeds, sentences, statistics), see `sentence_statistics`.
         second: Statistics of the other setting on the same sentences.
         level: The significance level; the smaller, the more samples are drawn.
         score: Maps sums of statistics to scores.
