@@ -256,23 +256,6 @@ def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[
     return np.array([[h == r, 1] for h, r in zip(hypotheses, references, strict=True)], dtype=float)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The difference of two settings.
-
-    Attributes:
-        mean: Difference of the mean scores.
-        interval: Confidence interval of the difference, at the level that `difference` was called with.
-        p: Probability of a difference at least this large if there is no true one; None if it cannot be computed.
-        basis: The variation that is included: ``seeds``, ``sentences``, ``seeds and sentences``, or nothing.
-    """
-
-    mean: float
-    interval: tuple[float, float]
-    p: float | None
-    basis: str
-
-
 def require_same_text(runs: Sequence[FinishedRun], metric: str) -> None:
     """Refuse runs whose scores are of different sentences.
 
@@ -292,24 +275,31 @@ def require_same_text(runs: Sequence[FinishedRun], metric: str) -> None:
         )
 
 
-def difference(one: Setting, other: Setting, metric: str, level: float) -> Difference:
-    """Compare two settings by `seq2seq.evaluation.significance`, or else by Welch's test over seeds."""
+def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[str, Any]:
+    """Compare two settings by `seq2seq.evaluation.significance`, or else by Welch's test over seeds.
+
+    Returns:
+        The part of a row that says it: ``difference`` of the mean scores, ``low`` and ``high`` of its confidence interval, ``p``
+        (None if it cannot be computed), and the ``basis``, which variation is included: ``seeds``, ``sentences``, ``seeds and
+        sentences``, or nothing.
+    """
     from hydra_plugins.hydra_optuna_racing_sweeper import welch
     from seq2seq.evaluation.significance import compare
 
-    both = [*one.runs, *other.runs]
-    counts = counts_of(both, metric)
+    counts, p = counts_of([*one.runs, *other.runs], metric), None
     if counts is not None and counts[0].shape[1] >= FEWEST:
         statistics, score = counts
         num = len(one.runs)
         found = compare(statistics[num:], statistics[:num], level, score=score)
+        mean, interval, p = found.difference, found.interval, found.p
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
-        return Difference(found.difference, found.interval, found.p, basis)
-    scores = [[run.score(metric) for run in each.runs] for each in (one, other)]
-    tested = welch(scores[0], scores[1], level)
-    if np.isnan(tested.p):
-        return Difference(tested.mean, tested.interval, None, "")
-    return Difference(tested.mean, tested.interval, tested.p, "seeds")
+    else:
+        scores = [[run.score(metric) for run in each.runs] for each in (one, other)]
+        tested = welch(scores[0], scores[1], level)
+        mean, interval, basis = tested.mean, tested.interval, ""
+        if not np.isnan(tested.p):
+            p, basis = tested.p, "seeds"
+    return {"difference": mean, "low": interval[0], "high": interval[1], "p": p, "basis": basis}
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -370,7 +360,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     )
     level = LEVEL / max(len(pairs), 1)
     found = {(a.label, b.label): difference(b, a, metric, level) for a, b in pairs}
-    known = {pair: each.p for pair, each in found.items() if each.p is not None}
+    known = {pair: each["p"] for pair, each in found.items() if each["p"] is not None}
     corrected = dict(zip(known, holm(list(known.values())) if known else [], strict=True))
     rows = []
     for setting in ordered:
@@ -378,9 +368,7 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
         row = {"setting": setting.label, "runs": len(values), "mean": float(np.mean(values)),
                "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None}  # fmt: skip
         if pair in found:
-            low, high = found[pair].interval
-            row |= {"difference": found[pair].mean, "low": low, "high": high, "p": found[pair].p,
-                    "p_holm": corrected.get(pair), "basis": found[pair].basis}  # fmt: skip
+            row |= found[pair] | {"p_holm": corrected.get(pair)}
         rows.append(row | {"scores": values, "seeds": [run.seed for run in setting.runs]})
     return rows
 
