@@ -10,6 +10,7 @@ from seq2seq.data.text import SentencePair, Splits
 
 if TYPE_CHECKING:
     from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
+    from seq2seq.data.corpora.everyday import EverydayCorpus
     from seq2seq.data.corpora.grammar import GrammarCorpus
     from seq2seq.data.corpora.hugging_face import HuggingFaceCorpus
     from seq2seq.data.corpora.large import LargeText
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Batch", "CharacterTokenizer", "EncodedSplit", "GrammarCorpus", "HuggingFaceCorpus",
+    "Batch", "CharacterTokenizer", "EncodedSplit", "EverydayCorpus", "GrammarCorpus", "HuggingFaceCorpus",
     "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
     "SentencePair", "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
@@ -44,6 +45,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     modules = {
         "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "TranslationDataModule": "datamodule",
+        "EverydayCorpus": "corpora.everyday",
         "GrammarCorpus": "corpora.grammar", "HuggingFaceCorpus": "corpora.hugging_face", "LargeText": "corpora.large",
         "LibreOfficeHelp": "corpora.libreoffice", "Multi30k": "corpora.multi30k", "MultilingualText": "corpora.multilingual",
         "PairsCorpus": "corpora.pairs", "ParallelText": "corpora.parallel", "TabSeparatedText": "corpora.tab_separated",

@@ -15,6 +15,13 @@ from seq2seq.common.trust import own_classes
 from seq2seq.errors import InputError
 
 CORPORA = {
+    "EverydayCorpus": (
+        "Everyday English-French sentences of Tatoeba, by way of manythings.org/anki, and phrases of this project: "
+        "`data/everyday/corpus.tsv.xz`, which `scripts/make_everyday.py` makes.",
+        "cc-by-2.0",
+        "The sentences are Tatoeba's (https://tatoeba.org), by its contributors, under CC BY 2.0 FR: name Tatoeba where you "
+        "give the model to others.",
+    ),
     "GrammarCorpus": (
         "The English-French sentences of `data/grammar/corpus.tsv.xz`, which a grammar of this project makes.",
         "mit",

@@ -1,21 +1,14 @@
-"""The built-in corpus."""
+"""The built-in corpus of a grammar."""
 
-from pathlib import Path
 from typing import Any
 
 from bitext import FormatError, parse_links
 from seq2seq.common.numbers import Positive
+from seq2seq.data.corpora.built_in import built_in, require_languages
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair, Splits, read_splits, require_inside
 from seq2seq.data.words import split_words
 from seq2seq.errors import InputError
-
-_FOLDERS = Path(__file__).parents[1] / "grammar", Path(__file__).parents[4] / "data" / "grammar"
-
-
-GRAMMAR = next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
-"""The folder of the built-in corpus: inside the installed package, else in the clone."""
 
 
 class GrammarCorpus(TranslationDataModule):
@@ -32,17 +25,9 @@ class GrammarCorpus(TranslationDataModule):
         self, *, file: str | None = None, train_pairs: Positive | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
-        self.file, self.is_own, self.train_pairs = file or GRAMMAR / "corpus.tsv.xz", bool(file), train_pairs
-        given = self.source_language, self.target_language
-        named = [
-            base_language(each) if each != "und" else base_language(own)
-            for each, own in zip(given, ("en", "fr"), strict=True)
-        ]
-        if file is None and named != [base_language("en"), base_language("fr")]:
-            raise InputError(
-                f"data=grammar translates en into fr, not {given[0]} into {given[1]}: leave out data.source_language and "
-                "data.target_language, or choose another corpus"
-            )
+        self.file, self.is_own, self.train_pairs = file or built_in("grammar"), bool(file), train_pairs
+        if file is None:
+            require_languages("grammar", (self.source_language, self.target_language))
 
     def read(self) -> Splits:
         """Read the file."""
