@@ -27,7 +27,7 @@ def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
 
 def examples_of_run(run_dir: Path, count: int = 3) -> list[str]:
     """Return sentences to show of what a run has translated, see `example_sentences`; none where it has not."""
-    for split in ("test", "val"):
+    for split in ("samples", "test", "val"):
         path = run_dir / "predictions" / f"{split}.source.txt"
         if path.is_file():
             with path.open(encoding="utf-8", errors="replace") as file:

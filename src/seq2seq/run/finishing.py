@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omegaconf import OmegaConf
+
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import announce
 from seq2seq.run.config import Settings
@@ -67,6 +69,10 @@ def score(
             texts["languages"] = [pair.languages for pair in encoded.pairs]
         for name, lines in (texts | {name.split()[0]: each.texts for name, each in scored.items()}).items():
             write_text(folder / "predictions" / f"{split}.{name}.txt", one_a_line(lines))
+    if own := OmegaConf.select(settings.config, "callbacks.samples.texts"):
+        found = translator.translate(own, search=search, return_attention=False)
+        for name, lines in (("source", own), ("translation", [each.text for each in found])):
+            write_text(folder / "predictions" / f"samples.{name}.txt", one_a_line(lines))
     return metrics
 
 

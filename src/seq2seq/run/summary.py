@@ -22,6 +22,7 @@ from seq2seq.common import VERSION
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
 from seq2seq.common.trust import own_classes
+from seq2seq.data.text import read_parallel
 from seq2seq.decoding.predictions import examples_of_run
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import RunLog, relative_to_cwd
@@ -94,6 +95,7 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
         *_scores(metrics),
         *(f"BLEU is     {signature}" for signature in sorted(signatures)),
         *(f"{name:<12}{metrics[name]}" for name in ("kept", "ended") if metrics.get(name)),
+        *_samples(run_dir / "predictions"),
         f"time        {minutes}:{seconds:02d}",
         f"results     {run_dir}",
         *([f"look        {look}"] if has_log else []),
@@ -103,6 +105,19 @@ def summary(metrics: dict[str, Any], run_dir: Path) -> str:
         "its classes to a file for the commands",
     ]
     return "\n".join(lines)
+
+
+def _samples(folder: Path) -> list[str]:
+    """Return the sentences of ``callbacks.samples.texts`` beside their translations."""
+    files = [folder / f"samples.{name}.txt" for name in ("source", "translation")]
+    if not all(path.is_file() for path in files):
+        return []
+    pairs = read_parallel(*files)
+    width = max(len(pair.source) for pair in pairs)
+    return [
+        f"{'' if place else 'samples':<12}{pair.source:<{width}}   {pair.target}"
+        for place, pair in enumerate(pairs)
+    ]
 
 
 def _scores(metrics: dict[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 import html
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,11 @@ class TranslationSamples(Callback):
 
     Args:
         sentences: Number of sentences, from the start of the validation split.
+        texts: Your own sentences: the run ends with their translations.
     """
 
-    def __init__(self, sentences: NotNegative = 8) -> None:
-        self.sentences = sentences
+    def __init__(self, sentences: NotNegative = 8, texts: Sequence[str] = ()) -> None:
+        self.sentences, self.texts = sentences, list(texts)
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write a Markdown table to loggers that show text."""
