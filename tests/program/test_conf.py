@@ -25,7 +25,7 @@ TRAINED = [
     ["attention=average", "optimizer=sgd", "scheduler=constant", "~scheduler.warmup_steps", "device=cpu",
      "experiment=numbers", *TINY_TASK],
     ["attention=bilinear", "optimizer=adamw", "averaging=ema", "ema_decay=0.9", "experiment=reverse", *TINY_TASK],
-    ["attention=coverage", "averaging=epoch_mean", "tokenizer=whitespace", "objective=scheduled_sampling"],
+    ["attention=coverage", "averaging=epoch_mean", "data=everyday", "tokenizer=whitespace", "objective=scheduled_sampling"],
     ["attention=dot", "decoder=luong", "tokenizer=bpe", "decoding=greedy", *SUBWORDS],
     ["attention=gaussian", "decoder=conditional", "tokenizer=unigram", *SUBWORDS],
     ["attention=local_m", "tokenizer=characters", "logger=csv", "data=tasks", "experiment=dates", *TINY_TASK],

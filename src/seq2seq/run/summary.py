@@ -22,7 +22,6 @@ from seq2seq.common import VERSION
 from seq2seq.common.counted import counted
 from seq2seq.common.progress import LOG
 from seq2seq.common.trust import own_classes
-from seq2seq.data.text import read_parallel
 from seq2seq.decoding.predictions import examples_of_run
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import RunLog, relative_to_cwd
@@ -112,11 +111,11 @@ def _samples(folder: Path) -> list[str]:
     files = [folder / f"samples.{name}.txt" for name in ("source", "translation")]
     if not all(path.is_file() for path in files):
         return []
-    pairs = read_parallel(*files)
-    width = max(len(pair.source) for pair in pairs)
+    sources, targets = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in files)
+    width = max(map(len, sources))
+    pairs = enumerate(zip(sources, targets, strict=True))
     return [
-        f"{'' if place else 'samples':<12}{pair.source:<{width}}   {pair.target}"
-        for place, pair in enumerate(pairs)
+        f"{'' if place else 'samples':<12}{source:<{width}}   {target}" for place, (source, target) in pairs
     ]
 
 
