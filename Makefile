@@ -128,8 +128,8 @@ notebooks: $(STAMP) ## run the notebooks, each in an empty folder, and keep what
 .PHONY: figures
 figures: $(STAMP) ## the figures of the docs, from default trainings (about ten minutes, the first time)
 	$(BIN)/python train.py
-	$(PLOT) runs/baseline/default "The young woman doesn't like the red cars." -o $(IMAGES)/attention.png
-	$(PLOT) runs/baseline/default --steps attention/3/forced -o $(IMAGES)/forming.gif
+	$(PLOT) runs/baseline/default "I bought a new car yesterday." -o $(IMAGES)/attention.png
+	$(PLOT) runs/baseline/default --steps attention/7/forced -o $(IMAGES)/forming.gif
 	$(BIN)/python train.py experiment=dates
 	$(PLOT) runs/dates/default "Tuesday, 3 March 1987" -o $(IMAGES)/tasks_dates.png
 	$(BIN)/python train.py experiment=reverse

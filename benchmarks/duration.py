@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 SIZES = {"recipe=small": 1_000, "recipe=multi30k": 8_000}
-"""The sizes of the default corpus and of Multi30k, and the number of words of each vocabulary."""
+"""The sizes of the grammar's corpus and of Multi30k, and the number of words of each vocabulary."""
 ROWS = (
     ("recipe=small", 12, 20_000),
     ("recipe=small", 12, 200_000),

@@ -1,4 +1,4 @@
-"""What the effects of source tokens cost the default training: python -m benchmarks.effect
+"""What the effects of source tokens cost a training with `data=grammar`: python -m benchmarks.effect
 
 Training steps and the effects of the 16 recorded sentences alternate, so that other work on the machine slows both. Printed are
 medians of the process time, and the share of a training of 1,668 steps with a validation after each of three epochs.

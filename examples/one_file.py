@@ -3,7 +3,7 @@
     python examples/one_file.py            about two minutes on two cores, 95 BLEU and more
     tensorboard --logdir runs/one_file     losses, and heatmaps of attention while they form
 
-The same corpus, sizes, schedule and scores as `python train.py`. Read from the top: the pairs, the model, the
+The same corpus, sizes, schedule and scores as `python train.py data=grammar`. Read from the top: the pairs, the model, the
 training, greedy search, and the heatmaps. What the program adds is speed, resuming, beam search and so on.
 """
 

@@ -379,7 +379,7 @@ def test_an_overwrite_that_ends_before_its_first_checkpoint_leaves_the_run_as_it
     run = tmp_path / "run"
     shutil.copytree(tiny_run, run)
     (tmp_path / "fails.py").write_text(FAILS)
-    given = {"rate": ["optimizer.lr=1e30", "trainer.gradient_clip_val=null"]}.get(
+    given = {"rate": ["optimizer.lr=1e38", "trainer.gradient_clip_val=null"]}.get(
         kind, ["+callbacks.own._target_=fails.Fails", f"+callbacks.own.kind={kind}"]
     )
     left = ["model/model.safetensors", "checkpoints/last.ckpt", "metrics.json", "config.yaml"]
