@@ -70,7 +70,7 @@ def finished(here, name="debug_fast", experiment="baseline"):
         ["data.tokenizer._target_=mine.Halves"],
         ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1",
          "trainer.limit_train_batches=2", "trainer.accelerator=cpu", "trainer.accumulate_grad_batches=2"],
-        ["module.guided_alignment_weight=0.3", "trainer.precision=bf16-mixed"],
+        ["module.guided_alignment_weight=0.3", "data=grammar", "trainer.precision=bf16-mixed"],
     ],
     ids=lambda overrides: overrides[0],
 )  # fmt: skip
@@ -85,6 +85,17 @@ def test_a_choice_of_the_users_trains(here, program, overrides):
     if "mine.Halves" in str(overrides):
         again = ["name=more", "init_from=runs/baseline/debug_fast"]
         program(*tiny, *scheduler, *overrides, *again, cwd=here, check=0)
+
+
+def test_a_run_ends_with_the_translations_of_your_own_sentences(here, program):
+    own = ["I see it.", "The cat doesn't like us!"]
+    texts = ["data=grammar", f"callbacks.samples.texts={json.dumps(own)}", "trainer.max_epochs=1"]
+    done = program(*TINY, *texts, cwd=here, check=0)
+    places = [done.text.index(line) for line in (f"samples     {own[0]}  ", f"            {own[1]}  ")]
+    assert places == sorted(places)
+    assert re.search(r"^translate .* 'I see it\.'$", done.text, re.MULTILINE)
+    again = program(*TINY, *texts, cwd=here, check=0).text  # of a finished run
+    assert re.findall("samples .*", again) == re.findall("samples .*", done.text)
 
 
 OWN = {
