@@ -166,8 +166,8 @@ class Stepper:
         `parents` (N, X) are the indices of the hypotheses, among the W of a sentence, that X new ones continue; None: each
         hypothesis continues itself.
         """
-        rows = torch.arange(len(self._states[0][0]), device=kept.device)
-        rows = rows.view(len(self.sentences), -1)  # (N, W)
+        num_rows = len(self._states[0][0])
+        rows = torch.arange(num_rows, device=kept.device).view(len(self.sentences), -1)  # (N, W)
         rows = rows if parents is None else rows[:, :1] + parents
         if len(kept) < len(rows):
             self.sentences, rows = self.sentences[kept], rows[kept]

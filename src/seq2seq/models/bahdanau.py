@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory, State
+from seq2seq.common.numbers import Size
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 from seq2seq.models.layers import DeepOutput, pack_steps, padded
 
@@ -44,8 +45,8 @@ class BahdanauDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: Callable[..., nn.Module],
-        hidden_size: int = 256,
-        readout_size: int | None = None,
+        hidden_size: Size = 256,
+        readout_size: Size | None = None,
         query_with_embedding: bool = False,
         **options: Unpack[RecurrentOptions],
     ) -> None:
@@ -116,6 +117,5 @@ class BahdanauDecoder(RecurrentDecoder):
             steps.append(step)
         tops, contexts, weights = zip(*steps, strict=True)
         features = self.features(torch.cat(tops), torch.cat(contexts), embedded)
-        return padded([features], packed, target_input.shape[1]), padded(
-            weights, packed, target_input.shape[1]
-        )
+        length = target_input.shape[1]
+        return padded([features], packed, length), padded(weights, packed, length)

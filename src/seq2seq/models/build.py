@@ -11,6 +11,7 @@ from torch import nn
 
 from seq2seq import attention as attention_package
 from seq2seq.common.arguments import without_unknown
+from seq2seq.common.numbers import Size
 from seq2seq.common.trust import PARTS, is_within, require_trusted
 from seq2seq.errors import InputError
 from seq2seq.models.decoder import RecurrentDecoder
@@ -38,7 +39,7 @@ def build_model(
     source_vocab_size: int,
     target_vocab_size: int,
     padding_id: int = 1,
-    embedding_size: int = 128,
+    embedding_size: Size = 128,
     tie_embeddings: str = "none",
     reverse_source: bool = False,
     initialization: str = "torch",

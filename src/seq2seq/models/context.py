@@ -13,6 +13,7 @@ from typing import Unpack
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory, State
+from seq2seq.common.numbers import Size
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 from seq2seq.models.layers import DeepOutput
 
@@ -29,8 +30,8 @@ class ContextDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: None = None,
-        hidden_size: int = 256,
-        readout_size: int | None = None,
+        hidden_size: Size = 256,
+        readout_size: Size | None = None,
         **options: Unpack[RecurrentOptions],
     ) -> None:
         size = embedding.embedding_dim

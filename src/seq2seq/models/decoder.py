@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Attention, Memory, State
+from seq2seq.common.numbers import Dropout, Few, Size
 from seq2seq.models.layers import Bridge, GRUCell, RecurrentStack, pack_steps, padded
 from seq2seq.models.lstm import LSTMCell
 
@@ -98,12 +99,12 @@ class Decoder(nn.Module, ABC):
 class RecurrentOptions(TypedDict, total=False):
     """Arguments that all recurrent decoders take, with the defaults of `RecurrentDecoder`."""
 
-    num_layers: int
+    num_layers: Few
     cell: str
     initial_state: str
-    dropout: float
-    embedding_dropout: float | None
-    output_dropout: float | None
+    dropout: Dropout
+    embedding_dropout: Dropout | None
+    output_dropout: Dropout | None
     tie_output: bool
 
 
@@ -140,14 +141,14 @@ class RecurrentDecoder(Decoder):
         summary_size: int,
         *,
         input_size: int,
-        hidden_size: int,
-        feature_size: int,
-        num_layers: int = 1,
+        hidden_size: Size,
+        feature_size: Size,
+        num_layers: Few = 1,
         cell: str = "gru",
         initial_state: str = "linear",
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
+        dropout: Dropout = 0.0,
+        embedding_dropout: Dropout | None = None,
+        output_dropout: Dropout | None = None,
         tie_output: bool = False,
     ) -> None:
         super().__init__()

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory, State
+from seq2seq.common.numbers import Size
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 
 
@@ -36,8 +37,8 @@ class LuongDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: Callable[..., nn.Module],
-        hidden_size: int = 256,
-        readout_size: int | None = None,
+        hidden_size: Size = 256,
+        readout_size: Size | None = None,
         input_feeding: bool = True,
         **options: Unpack[RecurrentOptions],
     ) -> None:

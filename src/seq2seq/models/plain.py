@@ -13,6 +13,7 @@ from typing import Unpack
 from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory, State
+from seq2seq.common.numbers import Size
 from seq2seq.models.decoder import RecurrentDecoder, RecurrentOptions
 
 
@@ -28,8 +29,8 @@ class PlainDecoder(RecurrentDecoder):
         summary_size: int,
         *,
         attention: None = None,
-        hidden_size: int = 256,
-        readout_size: int | None = None,
+        hidden_size: Size = 256,
+        readout_size: Size | None = None,
         **options: Unpack[RecurrentOptions],
     ) -> None:
         sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}

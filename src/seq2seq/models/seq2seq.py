@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention.attention import Memory
 from seq2seq.attention.masking import length_mask
+from seq2seq.common.numbers import Dropout, Few, Size
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.models.decoder import Decoder, dropouts
 from seq2seq.models.encoder import Encoder
@@ -78,12 +79,12 @@ class GRUEncoder(Encoder):
         self,
         input_size: int,
         *,
-        hidden_size: int = 128,
-        num_layers: int = 1,
+        hidden_size: Size = 128,
+        num_layers: Few = 1,
         bidirectional: bool = True,
-        dropout: float = 0.0,
-        embedding_dropout: float | None = None,
-        output_dropout: float | None = None,
+        dropout: Dropout = 0.0,
+        embedding_dropout: Dropout | None = None,
+        output_dropout: Dropout | None = None,
     ) -> None:
         super().__init__()
         self.output_size = hidden_size * (2 if bidirectional else 1)

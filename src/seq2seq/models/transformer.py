@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import length_mask
+from seq2seq.common.numbers import Dropout, Few, Size
 from seq2seq.models.encoder import Encoder
 
 
@@ -32,13 +33,13 @@ class TransformerEncoder(Encoder):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int | None = None,
+        hidden_size: Size | None = None,
         *,
-        num_layers: int = 3,
-        heads: int = 4,
-        feedforward_size: int | None = None,
-        dropout: float = 0.1,
-        embedding_dropout: float | None = None,
+        num_layers: Few = 3,
+        heads: Few = 4,
+        feedforward_size: Size | None = None,
+        dropout: Dropout = 0.1,
+        embedding_dropout: Dropout | None = None,
     ) -> None:
         super().__init__()
         size = hidden_size or input_size

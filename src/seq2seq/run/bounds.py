@@ -12,41 +12,23 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from hydra_checked import kind_of
-from seq2seq.common.numbers import Dropout, Few, NotNegative, Positive, Rate, Share, Size, Weight
+from seq2seq.common.numbers import NotNegative, Positive, Rate, Weight
 
 OTHERS: dict[tuple[str, str], Any] = {
     ("lightning.pytorch.Trainer", "max_epochs"): Annotated[int, Ge(-1)] | None,
     ("lightning.pytorch.Trainer", "max_steps"): Annotated[int, Ge(-1)],
     ("lightning.pytorch.Trainer", "min_epochs"): Annotated[int, Ge(-1)] | None,
     ("lightning.pytorch.Trainer", "min_steps"): Annotated[int, Ge(-1)] | None,
-    ("lightning.pytorch.Trainer", "num_nodes"): Positive,
     ("lightning.pytorch.Trainer", "accumulate_grad_batches"): Positive,
     ("lightning.pytorch.Trainer", "check_val_every_n_epoch"): Positive | None,
     ("lightning.pytorch.Trainer", "gradient_clip_val"): Weight | None,
     ("lightning.pytorch.Trainer", "precision"): Literal["32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16", 32, 64, 16] | None,
     ("lightning.pytorch.callbacks.EarlyStopping", "patience"): NotNegative,
     ("torch.optim.lr_scheduler.ReduceLROnPlateau", "patience"): NotNegative,
-    ("torch.optim.lr_scheduler.ReduceLROnPlateau", "factor"): Share,
     ("torch.optim.Optimizer", "lr"): Rate,
     ("torch.optim.Optimizer", "weight_decay"): Weight,
 }  # fmt: skip
 """(class, argument) -> what it may be, also in classes derived from it."""
-
-_SIZES = {"embedding_size": Size, "hidden_size": Size, "readout_size": Size | None, "feedforward_size": Size | None, "num_layers": Few, "heads": Few,
-          "dropout": Dropout, "embedding_dropout": Dropout | None, "output_dropout": Dropout | None}  # fmt: skip
-_MODELS = ("build_model", "GRUEncoder", "LSTMEncoder", "TransformerEncoder", "BahdanauDecoder", "ConditionalDecoder", "ContextDecoder",
-           "LuongDecoder", "PlainDecoder")  # fmt: skip
-OTHERS |= {
-    (f"seq2seq.models.{name}", argument): hint for name in _MODELS for argument, hint in _SIZES.items()
-}
-OTHERS |= {
-    ("seq2seq.training.TranslationModule", name): hint
-    for hint, names in (
-        (Dropout, ("label_smoothing", "word_dropout")),
-        (Weight, ("rdrop_alpha", "guided_alignment_weight")),
-    )
-    for name in names
-}
 
 
 @cache

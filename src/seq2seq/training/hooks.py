@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from seq2seq.common.arguments import tell_unknown, without_unknown
+from seq2seq.common.numbers import Dropout, NotNegative, Weight
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.errors import InputError
@@ -78,12 +79,12 @@ class ConfiguredModule(pl.LightningModule):
         scheduler: Callable[..., Any] | None = None,
         *,
         objective: Callable[[Any, Batch], tuple[LossSums, Tensor | None]] | None = None,
-        label_smoothing: float = 0.0,
-        word_dropout: float = 0.0,
-        rdrop_alpha: float = 0.0,
-        guided_alignment_weight: float = 0.0,
+        label_smoothing: Dropout = 0.0,
+        word_dropout: Dropout = 0.0,
+        rdrop_alpha: Weight = 0.0,
+        guided_alignment_weight: Weight = 0.0,
         metrics: Mapping[str, Any] | None = None,
-        max_nonfinite_steps: int = 0,
+        max_nonfinite_steps: NotNegative = 0,
         limits: LengthLimits | None = None,
         trust_custom_code: bool = False,
     ) -> None:
