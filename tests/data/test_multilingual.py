@@ -198,7 +198,7 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
         for split in ("train", "validation", "test")
     ]
     done = program(
-        *TINY, "data=multi", "name=run", "data.tokenizer.vocab_size=400", "ema_decay=0.9", *given,
+        *TINY, "data=multi", "name=run", "data.tokenizer.vocab_size=400", "callbacks.averaging.decay=0.9", *given,
         "callbacks.checkpoint.monitor=val/bleu_en-fr", "trainer.check_val_every_n_epoch=1", cwd=files, check=0,
     )  # fmt: skip
     run = files / "runs/baseline/run"

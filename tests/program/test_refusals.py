@@ -153,9 +153,6 @@ FILES = [
 @pytest.mark.parametrize(
     ("overrides", "needed"),
     [
-        (["averaging=none", "ema_decay=0.9"], "averaging=ema"),
-        (["averaging=ema", "ema_decay=0.9"], None),
-        (["averaging=none", "ema_decay=0.9", "+callbacks.mine._target_=mine.Own", "+callbacks.mine.decay=${ema_decay}"], None),
         (["data.truncate=true"], "data.max_length"),
         (["data.truncate=false"], None),
         ([*FILES, "data.validation.fraction=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
@@ -196,13 +193,6 @@ def test_a_key_without_an_effect_is_named_with_what_it_needs(
     lines = [line for line in capsys.readouterr().err.splitlines() if "no effect" in line]
     assert len(lines) == (needed is not None)
     assert needed is None or needed in lines[0]
-
-
-@pytest.mark.long
-def test_a_sweep_over_what_a_key_needs_has_all_its_jobs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for averaging in ("none", "ema"):
-        seq2seq.train(*TINY, f"name={averaging}", f"averaging={averaging}", "ema_decay=0.9")
 
 
 def test_a_corpus_of_two_languages_has_no_others():

@@ -46,7 +46,7 @@ KINDS = {
                                   "+callbacks.more.scheduling={0:1,1:3}"],
     "accumulation and validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.accumulate_grad_batches=3",
                                      "trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
-    "ema": [*WORSE, "averaging=ema", "ema_decay=0.9", "trainer.val_check_interval=5"],
+    "ema": [*WORSE, "averaging=ema", "callbacks.averaging.decay=0.9", "trainer.val_check_interval=5"],
     "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
     "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
     "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",

@@ -28,7 +28,7 @@ from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
 from seq2seq.run.bounds import others
-from seq2seq.run.root import Root
+from seq2seq.run.root import MOVED, Root
 
 CONF = next(
     folder
@@ -293,6 +293,13 @@ def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
     groups = [key for key in (*given, *choices) if (CONF / key).is_dir() and "/" not in key]  # not Hydra's
     if groups and not {*groups} & {*choices}:
         raise InputError(without_groups(groups[0]))
+    refuse(
+        [
+            f"{key}: since 0.5 it is {MOVED[key]}"
+            for key in flat(OmegaConf.to_container(config))
+            if key in MOVED
+        ]
+    )
     read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
     unread = [str(key) for key in config if key not in (*known, "hydra")]
     unread = [key for key in unread if not re.search(rf"\b{re.escape(key)}\b", read)]
@@ -351,8 +358,6 @@ def complete(settings: Settings) -> Settings:
             raise InputError(f"trainer.{group}: give +{group}.NAME._target_=…")
         for name, node in list(values[group].items()):
             if node and not (isinstance(node, dict) and "_target_" in node):
-                if _is_given(settings.given, f"{group}.{name}"):
-                    raise InputError(f"{group}.{name}: a class is needed: give +{group}.{name}._target_=…")
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
     for key, node, target in objects(parts):

@@ -14,9 +14,9 @@ from seq2seq.common.progress import warn
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.bounds import stored
-from seq2seq.run.config import CONF, PASSED, PLACES, Settings, refuse
+from seq2seq.run.config import CONF, PASSED, PLACES, Settings, choices_with, refuse
 from seq2seq.run.devices import is_missing
-from seq2seq.run.root import MOVED, Root
+from seq2seq.run.root import Root
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""
@@ -31,7 +31,6 @@ UNIFORM = "seq2seq.attention.UniformScore"
 """Gives every source token the same score."""
 
 EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
-    ("ema_decay", "averaging=ema", lambda now: any(key.startswith("callbacks.") and value == now["ema_decay"] for key, value in now.items())),
     ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
     ("data.validation_alignments", "data.overfit=false", lambda now: now.get("data.overfit") is not True),
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
@@ -66,7 +65,6 @@ def check_early(settings: Settings) -> None:
     for key in (*NEEDED, "decoding"):
         _require(config, key)
     values = OmegaConf.to_container(config)
-    refuse([f"{key}: since 0.5 it is {MOVED[key]}" for key in flat(values) if key in MOVED])
     refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
     assert isinstance(values, dict)
     own_metrics = values["module"].get("metrics") or {}
@@ -88,9 +86,7 @@ def check_early(settings: Settings) -> None:
         raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
     if config.trainer.get("val_check_interval") in (0, False):
         raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
-    for name, node in (values.get("callbacks") or {}).items():
-        if not isinstance(node, dict | None):
-            raise InputError(f"callbacks.{name}={node}: a class is needed, callbacks.{name}._target_=…")
+    _check_classes(settings)
     _check_validations(values)
     _check_averages(values)
     time = values["trainer"].get("max_time")
@@ -98,6 +94,18 @@ def check_early(settings: Settings) -> None:
         raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
     _check_starts(config)
     _check_text(values["data"])
+
+
+def _check_classes(settings: Settings) -> None:
+    """Refuse keys of a callback or logger that has no class; where a recipe gives them, they are left out."""
+    for group in ("callbacks", "logger"):
+        for name, node in OmegaConf.to_container(settings.config[group]).items():
+            place = f"{group}.{name}"
+            keys = [key for key in settings.given if f"{key}.".startswith(f"{place}.")]
+            if not _is_node(node) and (keys or not isinstance(node, dict)):
+                needed = choices_with(keys[0]) if keys else []
+                hint = f"that needs {' or '.join(needed)}" if needed else f"give +{place}._target_=…"
+                raise InputError(f"{', '.join(keys) or place}: there is no class for {place}; {hint}")
 
 
 def _is_node(value: Any) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
-from seq2seq.common.numbers import Seed, Share, Weight
+from seq2seq.common.numbers import Seed, Weight
 from seq2seq.common.options import MAX_BEAM, LengthPenalty
 
 Node = dict[str, Any]
@@ -54,7 +54,6 @@ class Root:
     optimizer: Node
     trainer: Node
     decoding: Decoding
-    ema_decay: Share
     callbacks: Node | None = None
     logger: Node | None = None
     scheduler: Node | None = None
@@ -65,6 +64,7 @@ class Root:
 
 
 MOVED = {
+    "ema_decay": "callbacks.averaging.decay",
     "decoding.length_penalty": "penalty=none, average or gnmt",
     "decoding.length_penalty_alpha": "penalty=gnmt decoding.penalty.alpha=…",
 }

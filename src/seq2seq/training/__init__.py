@@ -8,10 +8,11 @@ from seq2seq.training.losses import LossSums
 from seq2seq.training.module import TranslationModule
 from seq2seq.training.objectives import GuidedAlignment, MinimumRisk, ScheduledSampling
 from seq2seq.training.resume import ResumeState
-from seq2seq.training.schedules import warmup_constant, warmup_cosine, warmup_ema
+from seq2seq.training.schedules import moving_average, warmup_constant, warmup_cosine, warmup_ema
 from seq2seq.training.signals import StopOnSignal
 
 __all__ = [
     "AttentionLogger", "DurableCheckpointIO", "EpochLines", "EpochMean", "GuidedAlignment", "LossSums", "MinimumRisk", "PeriodicCheckpoint",
-    "Report", "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples", "warmup_constant", "warmup_cosine", "warmup_ema",
+    "Report", "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples",
+    "moving_average", "warmup_constant", "warmup_cosine", "warmup_ema",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
+from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler, WeightAveraging
 from lightning.pytorch.utilities import rank_zero_only
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
@@ -93,6 +93,11 @@ def warmup_ema(decay: Share = 0.999) -> Callable[[Any, Any, Any], None]:
         get_ema_multi_avg_fn(min(decay, (1 + number) / (10 + number)))(averages, weights, num_averaged)
 
     return update
+
+
+def moving_average(decay: Share = 0.999, **options: Any) -> WeightAveraging:
+    """Return a callback that averages the weights of all steps by `warmup_ema`; `options` are those of the callback."""
+    return WeightAveraging(multi_avg_fn=warmup_ema(decay), **options)
 
 
 STEPS = re.compile(r".*steps|step_size_up")
