@@ -13,6 +13,8 @@ from seq2seq.attention import (
     DotScore,
     GaussianScore,
     LocalAlignment,
+    MeanAttention,
+    Memory,
     ScaledDotScore,
 )
 from seq2seq.errors import InputError
@@ -203,3 +205,12 @@ def test_the_additive_score_of_half_precision_is_summed_in_float32():
     exact = (hidden.double() * score.score_weight.detach().double()).sum(dim=-1)
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores.double(), exact, rtol=1e-5, atol=1e-6)
+
+
+def test_the_mean_of_the_states_is_over_real_tokens():
+    states, is_token = torch.randn(1, 3, 6), torch.tensor([[True, True, False]])
+    attention = MeanAttention(query_size=4, memory_size=6)
+    memory = Memory(states, attention.project_keys(states), is_token, states[:, 0])
+    context, weights, _ = attention(torch.randn(2, 4), memory, ())
+    torch.testing.assert_close(context, states[:, :2].mean(dim=1).expand(2, 6))
+    assert weights[:, 0].tolist() == [[0.5, 0.5, 0.0]] * 2

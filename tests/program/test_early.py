@@ -71,6 +71,7 @@ REFUSED = {
     "beam of greedy search": ["train", "decoding=greedy", "metric=val/beam/bleu"],
     "decay of an earlier version": ["train", "ema_decay=0.9"],
     "decay of no average": ["train", "averaging=none", "callbacks.averaging.decay=0.9"],
+    "normalizer of the mean": ["train", "attention=average", "model.decoder.attention.normalizer=sparsemax"],
     "key of the search": ["train", "+decoding.beamsize=3"],
     "threads": ["train", "threads=0"],
     "overwrite": ["train", "overwrite=no"],

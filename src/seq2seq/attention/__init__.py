@@ -11,6 +11,7 @@ from seq2seq.attention.kinds import (
     AttentionHistory,
     CoverageScore,
     LocalAlignment,
+    MeanAttention,
     MonotonicAlignment,
     MultiHeadAttention,
 )
@@ -27,6 +28,6 @@ from seq2seq.attention.sparsemax import sparsemax
 
 __all__ = [
     "AdditiveScore", "Attention", "AttentionHistory", "AttentionPooling", "AveragePooling", "BilinearScore",
-    "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "Memory", "MonotonicAlignment", "MultiHeadAttention",
-    "ScaledDotScore", "UniformScore", "length_mask", "masked_softmax", "sparsemax",
+    "CoverageScore", "DotScore", "GaussianScore", "LocalAlignment", "MeanAttention", "Memory", "MonotonicAlignment",
+    "MultiHeadAttention", "ScaledDotScore", "UniformScore", "length_mask", "masked_softmax", "sparsemax",
 ]  # fmt: skip

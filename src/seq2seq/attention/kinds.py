@@ -1,4 +1,4 @@
-"""Other kinds of attention: coverage, local, monotonic, multi-head.
+"""Other kinds of attention: coverage, local, monotonic, the mean, multi-head.
 
 `CoverageScore` depends on the weights of the previous steps. `LocalAlignment` and `MonotonicAlignment` replace the
 softmax. `MultiHeadAttention` computes several attentions in parallel. Letters as in `seq2seq.attention.attention`.
@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import torch
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, Lt
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from seq2seq.attention.attention import NORMALIZERS, AdditiveScore, Attention, Memory, State
 from seq2seq.attention.masking import at_least_float32
+from seq2seq.attention.other_scores import UniformScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,18 @@ def expected_weights(energies: Tensor, latest: Tensor, is_token: Tensor) -> Tens
     products = between.masked_fill(~is_later, -torch.inf).exp()
     reached = (latest.unsqueeze(-1) * products).sum(dim=-2)
     return (energies.sigmoid() * reached).masked_fill(~is_token, 0.0)
+
+
+class MeanAttention(Attention):
+    """The same weight for every source token, which nothing normalizes: the baseline for attention.
+
+    Arguments as in `Attention`; the score is `UniformScore`.
+    """
+
+    def __init__(
+        self, query_size: int, memory_size: int, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0
+    ) -> None:
+        super().__init__(query_size, memory_size, score=UniformScore, dropout=dropout)
 
 
 class MultiHeadAttention(nn.Module):

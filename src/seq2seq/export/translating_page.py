@@ -19,7 +19,7 @@ import torch
 from sentencepiece import sentencepiece_model_pb2
 from torch import Tensor
 
-from seq2seq.attention import Attention
+from seq2seq.attention import Attention, MeanAttention
 from seq2seq.common.shipped import config_of
 from seq2seq.common.trust import own_classes
 from seq2seq.data.batch import SourceBatch
@@ -174,7 +174,9 @@ def _computed(model: Seq2Seq) -> dict[str, Any]:
         raise InputError(f"a page computes encoder=gru with decoder=bahdanau only{hint}")
     attention = decoder.attention
     is_plain = (
-        type(attention) is Attention and attention.alignment is None and attention.history_class is None
+        type(attention) in (Attention, MeanAttention)
+        and attention.alignment is None
+        and attention.history_class is None
     )
     if not is_plain or attention.normalizer != "softmax":
         raise InputError(f"a page computes attention with a score and a softmax only, of one head{hint}")

@@ -27,9 +27,6 @@ MOST = 2**32 - 1
 FACTORIES = r"(model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer)\._partial_"
 """Whether a node is called with more arguments."""
 
-UNIFORM = "seq2seq.attention.UniformScore"
-"""Gives every source token the same score."""
-
 EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
     ("data.validation_alignments", "data.overfit=false", lambda now: now.get("data.overfit") is not True),
@@ -40,8 +37,6 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("data.split_seed", "data.validation.fraction=SHARE", lambda now: now.get("data.validation.fraction", 1) is not None),
     ("data.split_seed", "data.fraction=SHARE", lambda now: now.get("data.fraction", 1) is not None),
     ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
-    ("module.guided_alignment_weight", "weights that a score decides, not attention=average", lambda now: not now["module.guided_alignment_weight"] or now.get("model.decoder.attention.score._target_") != UNIFORM),
-    ("model.decoder.attention.normalizer", "scores that differ, not attention=average", lambda now: now.get("model.decoder.attention.score._target_") != UNIFORM),
     ("trainer.min_epochs", "trainer.max_epochs above it", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["trainer.min_epochs"] < now["trainer.max_epochs"]),
     ("callbacks.averaging.start_epoch", "trainer.max_epochs of as many", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["callbacks.averaging.start_epoch"] <= now["trainer.max_epochs"]),
 )  # fmt: skip
