@@ -9,8 +9,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from seq2seq.errors import InputError
+from seq2seq.run.checks import check_early
 from seq2seq.run.config import complete, composed, settings_of
-from seq2seq.run.early import check_early
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 

@@ -11,8 +11,8 @@ from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
+from seq2seq.run.checks import check_early
 from seq2seq.run.config import composed, settings_of
-from seq2seq.run.early import check_early
 from tests.conftest import ROOT, TINY
 
 LINES = [f"the {n} cats see a dog ." for n in range(40)]
