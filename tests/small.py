@@ -164,7 +164,7 @@ def tokenizers_of(pairs, languages=("en", "fr"), tokenizer="word", *, joint=Fals
         made = tuple(KINDS[tokenizer](language=language, **options) for language in languages)
         for each, text in zip(made, texts, strict=True):
             each.fit(text)
-    if options.get("truecase"):
+    if options.get("case") == "restore":
         for each, text in zip(made, texts, strict=True):
             each.learn_case(text)
     return made

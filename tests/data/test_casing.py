@@ -20,7 +20,7 @@ GERMAN = SENTENCES * 20
 
 def casing_of(sentences, language="de"):
     """A tokenizer that has learned how words are written."""
-    tokenizer = WordTokenizer(language=language, lowercase=True, truecase=True)
+    tokenizer = WordTokenizer(language=language, case="restore")
     tokenizer.learn_case(sentences)
     tokenizer.join = " ".join
     return tokenizer
@@ -131,9 +131,7 @@ def test_a_word_that_mostly_begins_sentences_within_lines_is_in_lower_case_elsew
 
 def test_a_folder_that_knows_no_marks_writes_as_before(tmp_path):
     text = ["The dog ran. The dog and the cat. And the dog ran. And."]
-    _, target = tokenizers_of(
-        [SentencePair(each, each) for each in text], ("en", "en"), lowercase=True, truecase=True
-    )
+    _, target = tokenizers_of([SentencePair(each, each) for each in text], ("en", "en"), case="restore")
     line = target.encode("the dog. the cat and. and")
     target.save(tmp_path, "target")
     assert (
@@ -159,7 +157,7 @@ def test_a_codec_restores_case_when_asked_and_still_does_so_when_loaded(tmp_path
     for name in ("word", "unigram"):
         pairs = [SentencePair(text, text) for text in GERMAN]
         size = {"vocab_size": 310} if name == "unigram" else {}
-        _, target = tokenizers_of(pairs, ("de", "de"), name, lowercase=True, truecase=True, **size)
+        _, target = tokenizers_of(pairs, ("de", "de"), name, case="restore", **size)
         target.save(tmp_path, "target")
         for each in (target, Tokenizer.load(tmp_path, "target")):
             assert each.decode(each.encode(GERMAN[0])) == GERMAN[0]

@@ -216,7 +216,7 @@ def test_a_task_that_has_no_more_pairs_says_so(monkeypatch):
 def test_both_directions_have_each_language_in_the_tokens_of_its_rules(rules):
     pairs = [("The man's dog doesn't bark.", "L'homme n'a pas d'amis.")] * 3
     data = PairsCorpus(train=pairs, validation=pairs[:1], joint_vocabulary=True, both_directions=True,
-                       tokenizer=partial(WordTokenizer, rules=rules, lowercase=True),
+                       tokenizer=partial(WordTokenizer, rules=rules, case="lower"),
                        source_language="en", target_language="fr")  # fmt: skip
     train, (source, target) = data.prepared.train, data.tokenizers
     assert len(train) == 6

@@ -164,7 +164,7 @@ def test_each_language_has_its_own_capitals(tmp_path, program):
     ]
     tiny = [each for each in TINY if not each.startswith("tokenizer")]
     done = program(
-        *tiny, "data=multi", "name=run", "tokenizer=words", "data.tokenizer.lowercase=true", "data.tokenizer.truecase=true",
+        *tiny, "data=multi", "name=run", "tokenizer=words", "data.tokenizer.case=restore",
         "trainer.max_epochs=30", *given, cwd=tmp_path, check=0,
     )  # fmt: skip
     run = tmp_path / "runs/baseline/run"
@@ -182,7 +182,7 @@ def test_capitals_of_a_new_language_are_learned_by_a_training_that_starts_from_a
         code: SentencePair("a", text, languages=f"fr-{code}")
         for code, text in (("de", "die Hand"), ("en", "the hand"))
     }
-    _, target = tokenizers_of([pairs["de"]] * 9, ("fr", "mul"), lowercase=True, truecase=True)
+    _, target = tokenizers_of([pairs["de"]] * 9, ("fr", "mul"), case="restore")
     target.learn_case(["die Hand"] * 9, ["de"] * 9)
     data = MultilingualText(corpora=corpora("fr-de", "fr-en"), tokenizer=WordTokenizer)
     data.splits = Splits([*pairs.values()] * 9, [], [])

@@ -37,7 +37,7 @@ def subwords(request):
 @pytest.mark.parametrize("other", ["αβγδ εζηθ " * 400, "αβγδ εζηθ ▅", "ΑΒΓΔ ΕΖΗΘ " * 260])
 def test_subwords_are_learned_from_every_sentence(model_type, other):
     tokenizer = SentencePieceTokenizer(
-        language="el", model_type=model_type, vocab_size=420, lowercase=other[0] == "Α"
+        language="el", model_type=model_type, vocab_size=420, case="lower" if other[0] == "Α" else "keep"
     )
     tokenizer.fit([*ENGLISH * 3, *[other.strip()] * 20])
     assert not tokenizer.unknown("αβγδ εζηθ")
@@ -96,7 +96,7 @@ ORDINARY = {
     ],
 )
 def test_tokens_make_ordinary_text_again(name, language, text):
-    tokenizer = KINDS[name](language=language, lowercase=False)
+    tokenizer = KINDS[name](language=language)
     assert tokenizer.join(tokenizer.tokens(text)) == text
 
 
@@ -107,7 +107,7 @@ WORDS = ["a", "Il", "don't", "can't", "dogs'", "it's", "l'", "5", "-", "(", ")",
 @settings(deadline=None, max_examples=60)
 @given(words=st.lists(st.sampled_from(WORDS)))
 def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
-    tokenizer = KINDS[name](language="en", lowercase=False)
+    tokenizer = KINDS[name](language="en")
     tokens = tokenizer.tokens(" ".join([*words, "."]))
     assert tokenizer.tokens(tokenizer.join(tokens)) == tokens
 
@@ -118,7 +118,7 @@ def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
      ("moses", "en", 0.9975), ("moses", "de", 0.9965), ("moses", "fr", 0.9985)],
 )  # fmt: skip
 def test_nearly_every_real_sentence_is_restored_exactly(real_data, name, language, least):
-    tokenizer = KINDS[name](language=language, lowercase=False)
+    tokenizer = KINDS[name](language=language)
     lines = [clean(line) for line in read_lines(real_data / f"multi30k/val.{language}.gz")]
     restored = sum(tokenizer.join(tokenizer.tokens(line)) == line for line in lines)
     assert restored / len(lines) >= least
@@ -127,7 +127,7 @@ def test_nearly_every_real_sentence_is_restored_exactly(real_data, name, languag
 @pytest.mark.parametrize("name", ["character", "whitespace"])
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_characters_and_white_space_of_clean_text_are_exact(name, text):
-    tokenizer = KINDS[name](language="en", lowercase=False)
+    tokenizer = KINDS[name](language="en")
     assert tokenizer.join(tokenizer.tokens(text)) == clean(text)
 
 
@@ -144,14 +144,14 @@ def test_moses_escapes_nothing_and_knows_the_abbreviations_of_its_language():
 )  # fmt: skip
 def test_a_tokenizer_refuses_a_language_that_it_does_not_know(name, language, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        KINDS[name](language=language, lowercase=False)
+        KINDS[name](language=language)
 
 
 def test_lower_casing_is_a_switch():
     for name in ("word", "moses", "whitespace"):
-        lower = KINDS[name](language="en", lowercase=True)
+        lower = KINDS[name](language="en", case="lower")
         assert lower.tokens("The CAT") == ["the", "cat"]
-        kept = KINDS[name](language="en", lowercase=False)
+        kept = KINDS[name](language="en")
         assert kept.tokens("The CAT") == ["The", "CAT"]
 
 
@@ -163,7 +163,7 @@ def test_a_special_token_written_in_a_text_is_unknown(tmp_path):
 
 @pytest.mark.parametrize("name", ["unigram", "bpe"])
 def test_of_subwords_the_characters_in_bytes_are_unknown(name, tmp_path):
-    source, _ = trained(joint=True, tokenizer=name, vocab_size=330, lowercase=True)
+    source, _ = trained(joint=True, tokenizer=name, vocab_size=330, case="lower")
     text = "A cat, 日本 é ½日 it"
     assert source.unknown(text) == ["日", "本", "½", "日"]
     in_bytes = [token for token in source.tokens(text) if re.fullmatch("<0x..>", token)]
@@ -193,10 +193,7 @@ def test_a_joint_vocabulary_is_one_and_the_same(tmp_path, changes):
 
 @pytest.mark.parametrize(
     ("language", "text", "options"),
-    [
-        ("fr", "Aujourd'hui l'homme n'est pas là.", {"rules": "moses"}),
-        ("tr", "ILIK IŞIK", {"lowercase": True}),
-    ],
+    [("fr", "Aujourd'hui l'homme n'est pas là.", {"rules": "moses"}), ("tr", "ILIK IŞIK", {"case": "lower"})],
 )
 def test_a_joint_vocabulary_knows_the_words_of_the_rules_of_each_language(language, text, options):
     data = PairsCorpus(
@@ -211,7 +208,7 @@ def test_a_joint_vocabulary_knows_the_words_of_the_rules_of_each_language(langua
 @pytest.mark.parametrize(
     "changes",
     [{}, {"tokenizer": "unigram", "vocab_size": 320}, {"tokenizer": "moses"},
-     {"tokenizer": "character", "lowercase": True}, {"tokenizer": "whitespace"}],
+     {"tokenizer": "character", "case": "lower"}, {"tokenizer": "whitespace"}],
 )  # fmt: skip
 def test_a_saved_tokenizer_is_the_same(tmp_path, changes):
     tokenizers = trained(**changes)
@@ -373,11 +370,21 @@ def test_words_of_rules_that_are_gone_are_refused_with_what_to_do(rules, tmp_pat
             Tokenizer.load(tmp_path, "source")
 
 
-def test_text_that_keeps_its_case_is_not_given_another(tmp_path):
-    tokenizer = WhitespaceTokenizer(truecase=True, language="de")
-    tokenizer.fit(["Er sieht sie morgen .", "Sie Morgen"])
-    tokenizer.learn_case(["Sie Morgen ."] * 9)
-    assert tokenizer.decode(tokenizer.encode("Er sieht sie morgen .")) == "Er sieht sie morgen ."
+@pytest.mark.parametrize(
+    ("lowercase", "truecase", "written"),
+    [(False, False, "er Morgen ."), (True, False, "er morgen ."), (True, True, "Er Morgen ."), (False, True, "er Morgen .")],
+)  # fmt: skip
+def test_a_tokenizer_of_version_0_4_has_its_case(lowercase, truecase, written, tmp_path):
+    tokenizer = WhitespaceTokenizer(case="restore" if lowercase else "keep", language="de")
+    tokenizer.fit(["er Morgen ."])
+    tokenizer.learn_case(["Er Morgen ."] * 9)
+    tokenizer.save(tmp_path, "target")
+    saved = json.loads((tmp_path / "target.json").read_text())
+    saved["arguments"] = {"language": "de", "lowercase": lowercase, "truecase": truecase}
+    (tmp_path / "target.json").write_text(json.dumps(saved))
+    loaded = Tokenizer.load(tmp_path, "target")
+    assert loaded.decode(loaded.encode("er Morgen .")) == written
+    assert loaded.arguments == {"language": "de", "case": loaded.case}
 
 
 @pytest.mark.parametrize("size", [-1, 3, 4])

@@ -156,7 +156,7 @@ def test_links_between_words_with_marks_are_links_of_words(tmp_path):
 @pytest.mark.parametrize("language", ["tr", "tur_Latn", "az", "kk-Latn"])
 def test_capitals_with_and_without_a_dot_come_back(language):
     text = ["Yarın İstanbul'a gidiyorum.", "Dün İsmail geldi.", "İki ışık gördüm.", "Isparta güzel."]
-    tokenizer = WordTokenizer(language=language, lowercase=True, truecase=True)
+    tokenizer = WordTokenizer(language=language, case="restore")
     tokenizer.fit(text)
     tokenizer.learn_case(text)
     assert [tokenizer.decode(tokenizer.encode(each)) for each in text] == text

@@ -371,9 +371,7 @@ def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path)
     exported = exported_model(tmp_path)
     exported.model.decoder.output.bias.data[UNKNOWN_ID] = 1e3
     target = exported.target_tokenizer
-    for name in ("lowercase", "truecase"):
-        setattr(target, name, True)
-        target.arguments[name] = True
+    target.case = target.arguments["case"] = "restore"
     target.casing = Casing({"strange": "Strange"}, True)
     save_model_folder(tmp_path / "model", exported)
     (found,) = Translator.load(tmp_path / "model").translate(["strange strange"], replace_unk=True)
@@ -394,10 +392,10 @@ def test_translations_with_replaced_words_have_their_case_restored_too(tmp_path)
 )
 def test_the_word_that_replaces_is_as_the_source_writes_it(name, options, language, sentence):
     pairs = list(map(SentencePair, ["a b c d e", "b c d"] * 9, ["a b", "b a"] * 9))
-    source, _ = tokenizers_of(pairs, (language, "en"), name, lowercase=True, **options)
+    source, _ = tokenizers_of(pairs, (language, "en"), name, case="lower", **options)
     assert list(dict.fromkeys(translator_module._words_of_tokens(source, sentence))) == sentence.split()
-    for truecase in (True, False):
-        _, target = tokenizers_of(pairs, ("en", "de"), lowercase=True, truecase=truecase)
+    for case in ("restore", "lower"):
+        _, target = tokenizers_of(pairs, ("en", "de"), case=case)
         target.casing = Casing({"mcdonald": "Mcdonald"}, False)
         model = model_of(source_vocab_size=source.vocab_size, target_vocab_size=target.vocab_size).float()
         model.decoder.output.bias.data[UNKNOWN_ID] = 1e3

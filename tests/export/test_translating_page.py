@@ -273,20 +273,18 @@ def assert_tokens_alike(codec, held, texts):
 
 
 @pytest.mark.parametrize(
-    ("name", "lowercase", "languages"),
-    [("word", False, "en fr"), ("word", True, "en fr"), ("basic_english", True, "en en"), ("character", False, "en fr"),
-     ("whitespace", False, "en fr"), ("unigram", False, "en fr"), ("unigram", True, "en fr"), ("bpe", False, "en fr"),
-     ("word", False, "deu zh_Hant"), ("word", True, "tr sv-FI"), ("unigram", True, "en az")],
+    ("name", "case", "languages"),
+    [("word", "keep", "en fr"), ("word", "restore", "en fr"), ("basic_english", "restore", "en en"), ("character", "keep", "en fr"),
+     ("whitespace", "keep", "en fr"), ("unigram", "keep", "en fr"), ("unigram", "restore", "en fr"), ("bpe", "keep", "en fr"),
+     ("word", "keep", "deu zh_Hant"), ("word", "restore", "tr sv-FI"), ("unigram", "restore", "en az")],
 )  # fmt: skip
-def test_text_becomes_the_same_tokens_and_text_again(name, lowercase, languages, pairs, tmp_path):
+def test_text_becomes_the_same_tokens_and_text_again(name, case, languages, pairs, tmp_path):
     size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
-    drawn = DRAWN if name == "word" and not lowercase else []
+    drawn = DRAWN if name == "word" and case == "keep" else []
     languages, hard = languages.split(), [*HARD, *SPELLINGS, *(text for _, text in WRITTEN), *drawn]
     learned = HARD[2:8] if size else hard[2:400]  # other words have joints that are unknown
     written = [*pairs, *(SentencePair(text, text) for text in learned)]
-    codecs = tokenizers_of(
-        written, languages, tokenizer=name, lowercase=lowercase, truecase=lowercase, **size
-    )
+    codecs = tokenizers_of(written, languages, tokenizer=name, case=case, **size)
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("source", "target"), strict=True):
         assert_tokens_alike(codec, of_page, [*hard, *(getattr(pair, side) for pair in pairs[:20])])
@@ -338,7 +336,7 @@ def test_multi30k_becomes_the_same_tokens(name, real_data, tmp_path):
             lines[side] = file.read().splitlines()[:3000]
     pairs = [SentencePair(*pair) for pair in zip(lines["de"], lines["en"], strict=True)]
     size = {} if name == "word" else {"vocab_size": 2000}
-    codecs = tokenizers_of(pairs[:2000], ("de", "en"), tokenizer=name, lowercase=True, truecase=True, **size)
+    codecs = tokenizers_of(pairs[:2000], ("de", "en"), tokenizer=name, case="restore", **size)
     held = codecs_in_a_page(codecs, tmp_path)
     for codec, of_page, side in zip(codecs, held, ("de", "en"), strict=True):
         assert_tokens_alike(codec, of_page, lines[side][-1000:])

@@ -472,7 +472,7 @@ def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_cas
 ):
     lines = {"en": "now I see a man", "de": "nun sehe ich den Mann"}
     keys = ["data=parallel", "recipe=small", "tokenizer=bpe", "data.joint_vocabulary=true", "scheduler.warmup_steps=2",
-            "data.tokenizer={lowercase: true, truecase: true, vocab_size: 300}",
+            "data.tokenizer={case: restore, vocab_size: 300}",
             "trainer.max_epochs=16", "trainer.check_val_every_n_epoch=16", "optimizer.lr=0.02", "threads=1",
             "experiment_name=back", "model.tie_embeddings=none", "decoding.beam_size=1"]  # fmt: skip
 

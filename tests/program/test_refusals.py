@@ -157,8 +157,6 @@ FILES = [
         (["data.truncate=false"], None),
         ([*FILES, "data.validation.fraction=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
         ([*FILES, "data.validation.fraction=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
-        (["data.tokenizer.truecase=true"], "data.tokenizer.lowercase=true"),
-        (["recipe=standard", "data.tokenizer.truecase=true"], None),
         (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
         (["module.label_smoothing=0.1"], None),
         ([*FILES, "data.validation.source=a", "data.validation.target=b", "data.split_seed=0"], "data.validation.fraction"),
@@ -213,7 +211,7 @@ def test_validation_pairs_of_a_corpus_are_not_replaced_by_a_share_of_its_trainin
     ("overrides", "said"),
     [
         (["tokenizer=bpe"], "init_from keeps the tokenizers"),
-        (["data.tokenizer.lowercase=true"], "data.tokenizer.lowercase=True: init_from keeps"),
+        (["data.tokenizer.case=lower"], "data.tokenizer.case=lower: init_from keeps"),
         (["data.joint_vocabulary=true", "data.both_directions=true"], "two vocabularies"),
         (["data.joint_vocabulary=true"], "two vocabularies"),
         (["ckpt_path=other.ckpt"], "init_from and ckpt_path"),

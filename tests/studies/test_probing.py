@@ -170,7 +170,7 @@ def test_nothing_can_be_left_out_of_an_empty_source():
 
 def test_words_of_a_probed_translation_are_whole_in_the_case_that_it_is_written_in():
     pairs = [SentencePair("a b c", "İstanbul Iğdır güzel .")] * 9
-    tokenizers = tokenizers_of(pairs, ("en", "tr"), "bpe", lowercase=True, truecase=True, vocab_size=300)
+    tokenizers = tokenizers_of(pairs, ("en", "tr"), "bpe", case="restore", vocab_size=300)
     model = model_of(source_vocab_size=tokenizers[0].vocab_size, target_vocab_size=tokenizers[1].vocab_size)
     first, *_ = tokenizers[1].encode("istanbul")  # a piece that begins the word
     model.decoder.output.weight.data.zero_()

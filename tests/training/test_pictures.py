@@ -75,7 +75,7 @@ def test_weights_and_biases_gets_them_and_a_logger_without_pictures_is_left_alon
 def test_gold_links_are_those_of_the_words_whatever_their_case(text, language, kind):
     pair = SentencePair("Cats sleep .", text, ((0, 0), (1, 1)))
     source, target = tokenizers_of(
-        [pair] * 9, ("en", language), kind, lowercase=True, **({} if kind == "word" else {"vocab_size": 290})
+        [pair] * 9, ("en", language), kind, case="lower", **({} if kind == "word" else {"vocab_size": 290})
     )
     sides = source.tokens(pair.source), target.tokens(text)
     links = gold_links(pair, (source, target), [len(tokens) + 1 for tokens in sides])

@@ -223,9 +223,9 @@ class TranslationDataModule(pl.LightningDataModule):
             source.fit(sources)
             target = self.target_tokenizer(language=self.target_language)
             target.fit(targets)
-        if target.truecase:
+        if target.case == "restore":
             target.learn_case(targets, _languages(pairs))
-        if self.both_directions and source.truecase:
+        if self.both_directions and source.case == "restore":
             source.learn_case(sources)
         return source, target
 
@@ -233,12 +233,12 @@ class TranslationDataModule(pl.LightningDataModule):
         """Use the tokenizers of a model; if it has other languages, with those of this corpus and the case of its words."""
         if source.language != self.source_language:
             source = source.share(self.source_language)
-        if self.both_directions and source.truecase:
+        if self.both_directions and source.case == "restore":
             source.learn_case([pair.source for pair in self.splits.train])
         languages = _languages(self.splits.train)
         if target.language != self.target_language or not target.casings.keys() >= set(languages):
             target = target.share(self.target_language)
-            if target.truecase:
+            if target.case == "restore":
                 target.learn_case([pair.target for pair in self.splits.train], languages)
         self.tokenizers = source, target
 

@@ -343,7 +343,7 @@ def _as_written(words: Sequence[str], tokenizer: Tokenizer, sentence: str) -> li
     Lower case has as many characters, so words are found by their places. One that is not in the sentence stays as it is.
     """
     cased = copy(tokenizer)
-    cased.lowercase = False
+    cased.case = "keep"
     text = cased.prepared(sentence)
     lower, found, end = _uncased(text, tokenizer.language), list[str](), 0
     for word in words:

@@ -222,7 +222,7 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         "scores": scores,
         "language": base_language(tokenizer.language),
         "dotless": has_dotless_i(tokenizer.language),
-        "lowercase": tokenizer.lowercase,
+        "lowercase": tokenizer.case != "keep",
         "tokens": tokenizer.vocabulary,
-        "casing": tokenizer.casing.saved() if tokenizer.truecase else None,
+        "casing": tokenizer.casing.saved() if tokenizer.case == "restore" else None,
     }

@@ -31,8 +31,6 @@ EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
     ("data.validation_alignments", "data.overfit=false", lambda now: now.get("data.overfit") is not True),
     ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
-    ("data.tokenizer.truecase", "data.tokenizer.lowercase=true", lambda now: now.get("data.tokenizer.lowercase") is not False),
-    ("data.target_tokenizer.truecase", "data.target_tokenizer.lowercase=true", lambda now: now.get("data.target_tokenizer.lowercase") is not False),
     ("data.split_seed", "data.in_order=false", lambda now: now.get("data.in_order") is not True or now.get("data.fraction") is not None),
     ("data.split_seed", "data.validation.fraction=SHARE", lambda now: now.get("data.validation.fraction", 1) is not None),
     ("data.split_seed", "data.fraction=SHARE", lambda now: now.get("data.fraction", 1) is not None),

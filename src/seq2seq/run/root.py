@@ -63,8 +63,13 @@ class Root:
     overwrite: bool = False
 
 
+CASE = "case=keep, lower or restore"
 MOVED = {
     "ema_decay": "callbacks.averaging.decay",
+    "data.tokenizer.lowercase": f"data.tokenizer.{CASE}",
+    "data.tokenizer.truecase": f"data.tokenizer.{CASE}",
+    "data.target_tokenizer.lowercase": f"data.target_tokenizer.{CASE}",
+    "data.target_tokenizer.truecase": f"data.target_tokenizer.{CASE}",
     "decoding.length_penalty": "penalty=none, average or gnmt",
     "decoding.length_penalty_alpha": "penalty=gnmt decoding.penalty.alpha=…",
 }

@@ -8,10 +8,10 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.files import read_json
@@ -35,6 +35,19 @@ def public_name(kind: type) -> str:
     return f"{module}.{kind.__qualname__}"
 
 
+Case = Literal["keep", "lower", "restore"]
+"""What becomes of capitals."""
+
+
+def with_case(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a tokenizer with `case` in the place of version 0.4's ``lowercase`` and ``truecase``."""
+    found = dict(stored)
+    lowercase, truecase = found.pop("lowercase", None), found.pop("truecase", False)
+    if lowercase is not None:
+        found["case"] = ("restore" if truecase else "lower") if lowercase else "keep"
+    return found
+
+
 class Tokenizer(ABC):
     """Converts the text of one language to token ids and back.
 
@@ -42,8 +55,8 @@ class Tokenizer(ABC):
 
     Args:
         language: Code of the language, such as ``en``.
-        lowercase: Lower-case the text first.
-        truecase: Restore the case in translations, as `learn_case` has learned it (only with `lowercase`).
+        case: ``keep`` it; ``lower``: lower-case the text first; ``restore``: lower-case it, and restore the case in
+            translations, as `learn_case` has learned it.
         min_frequency: Tokens that are less frequent become ``<unk>``.
         vocab_size: Maximum number of tokens, the four special tokens included; None for no limit.
 
@@ -66,21 +79,15 @@ class Tokenizer(ABC):
         self,
         *,
         language: str = "und",
-        lowercase: bool = False,
-        truecase: bool = False,
+        case: Case = "keep",
         min_frequency: Positive = 1,
         vocab_size: int | None = None,
     ) -> None:
-        for name, value, kind in (
-            ("language", language, str),
-            ("lowercase", lowercase, bool),
-            ("truecase", truecase, bool),
-        ):
-            if not isinstance(value, kind):
-                expected = "a text" if kind is str else "true or false"
-                raise InputError(f"data.tokenizer.{name}={value!s:.40}: expected {expected}")
-        self.language, self.lowercase = language, lowercase
-        self.truecase = truecase and lowercase
+        if not isinstance(language, str):
+            raise InputError(f"data.tokenizer.language={language!s:.40}: expected a text")
+        if case not in get_args(Case):
+            raise InputError(f"data.tokenizer.case={case!s:.40}: choose {', '.join(get_args(Case))}")
+        self.language, self.case = language, case
         if vocab_size is not None and vocab_size <= len(SPECIALS):
             raise InputError(
                 f"data.tokenizer.vocab_size={vocab_size}: {len(SPECIALS)} tokens are special: give more"
@@ -152,8 +159,8 @@ class Tokenizer(ABC):
         return len(self.vocabulary)
 
     def prepared(self, text: str) -> str:
-        """Return a sentence as `split` gets it: cleaned, and in lower case if `lowercase` is set."""
-        return lowered(clean(text), self.language) if self.lowercase else clean(text)
+        """Return a sentence as `split` gets it: cleaned, and in lower case unless `case` is ``keep``."""
+        return clean(text) if self.case == "keep" else lowered(clean(text), self.language)
 
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a sentence."""
@@ -195,13 +202,13 @@ class Tokenizer(ABC):
         return self.text([self.vocabulary[index] for index in kept], language)
 
     def text(self, tokens: Sequence[str], language: str = "") -> str:
-        """Return the text of tokens as one line, with the case restored if `truecase` is set.
+        """Return the text of tokens as one line, with the case restored if `case` is ``restore``.
 
         `language` is the code of the text's own, of text in several.
         """
         text = re.sub(r"[\r\n]", " ", self.join(tokens))  # subwords spell rare characters in bytes
         casing = self.casings.get(language, self.casing)
-        return casing.restored(text, self.language) if self.truecase else text
+        return casing.restored(text, self.language) if self.case == "restore" else text
 
     # --- files ---
 
@@ -239,7 +246,7 @@ class Tokenizer(ABC):
                 raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")
             if made_by.__module__.startswith(PACKAGE) and "file" in description["arguments"]:
                 raise InputError("it names a file to read: remove the argument file")
-            tokenizer = made_by(**without_unknown(made_by, description["arguments"], str(path)))
+            tokenizer = made_by(**without_unknown(made_by, with_case(description["arguments"]), str(path)))
             if not all(isinstance(token, str) for token in description["tokens"]):
                 raise InputError("a token is no text")
             tokenizer.set_vocabulary(description["tokens"])
