@@ -260,7 +260,7 @@ MUTANTS = {
         ("before + (token != other)", "before + 2 * (token != other)"),
         ('"max" if declared else "min"', '"min" if declared else "max"'),
     ],
-    "run/directions.py": [
+    "run/checks.py": [
         ("words[known == \"max\"]", "words[known == \"min\"]"),
         ("given not in (None, right)", "False"),
     ],

@@ -9,7 +9,7 @@ from collections import defaultdict
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Le
 
 from hydra_checked import kind_of
 from seq2seq.common.numbers import NotNegative, Positive, Rate, Weight
@@ -18,7 +18,7 @@ OTHERS: dict[tuple[str, str], Any] = {
     ("lightning.pytorch.Trainer", "max_epochs"): Annotated[int, Ge(-1)] | None,
     ("lightning.pytorch.Trainer", "max_steps"): Annotated[int, Ge(-1)],
     ("lightning.pytorch.Trainer", "min_epochs"): Annotated[int, Ge(-1)] | None,
-    ("lightning.pytorch.Trainer", "min_steps"): Annotated[int, Ge(-1)] | None,
+    ("lightning.pytorch.Trainer", "val_check_interval"): Positive | Annotated[float, Gt(0), Le(1)] | None,
     ("lightning.pytorch.Trainer", "accumulate_grad_batches"): Positive,
     ("lightning.pytorch.Trainer", "check_val_every_n_epoch"): Positive | None,
     ("lightning.pytorch.Trainer", "gradient_clip_val"): Weight | None,

@@ -9,8 +9,8 @@ from omegaconf import DictConfig, OmegaConf
 from hydra_checked import objects
 from seq2seq.common.trust import is_within
 from seq2seq.errors import InputError
+from seq2seq.run.checks import check_callbacks
 from seq2seq.run.config import Settings, build, target_of
-from seq2seq.run.directions import check_callbacks
 from seq2seq.run.sizes import said
 
 if TYPE_CHECKING:

@@ -1,20 +1,26 @@
-"""What is wrong with a run and is seen without PyTorch, which takes seconds to load: keys, numbers, devices, files."""
+"""What stands between keys and no bound can say: parts, metrics and their directions, callbacks, devices, starts, files.
 
+`check_keys` and `check_early` need no PyTorch, which takes seconds to load; `directions` and what follows it do.
+"""
+
+import inspect
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
 
-from hydra_checked import nearest, objects, problems
+from hydra_checked import arguments_of, nearest, objects, parameters_of, problems
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.progress import warn
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.bounds import stored
-from seq2seq.run.config import CONF, PASSED, PLACES, Settings, choices_with, refuse
+from seq2seq.run.config import CONF, PASSED, PLACES, Settings, choices_with, refuse, target_of
 from seq2seq.run.devices import is_missing
 from seq2seq.run.root import Root
 
@@ -24,24 +30,21 @@ NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer
 MOST = 2**32 - 1
 """Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
-FACTORIES = r"(model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer)\._partial_"
-"""Whether a node is called with more arguments."""
+FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
+"""Nodes that are called with more arguments."""
 
-EFFECTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
-    ("data.alignments", "module.guided_alignment_weight=W", lambda now: now.get("module.guided_alignment_weight") != 0),
-    ("data.validation_alignments", "data.overfit=false", lambda now: now.get("data.overfit") is not True),
-    ("data.truncate", "data.max_length=N", lambda now: now.get("data.max_length") is not None),
-    ("data.split_seed", "data.in_order=false", lambda now: now.get("data.in_order") is not True or now.get("data.fraction") is not None),
-    ("data.split_seed", "data.validation.fraction=SHARE", lambda now: now.get("data.validation.fraction", 1) is not None),
-    ("data.split_seed", "data.fraction=SHARE", lambda now: now.get("data.fraction", 1) is not None),
-    ("module.label_smoothing", "module.objective.cross_entropy_weight=W", lambda now: now.get("module.objective.cross_entropy_weight") != 0),
-    ("trainer.min_epochs", "trainer.max_epochs above it", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["trainer.min_epochs"] < now["trainer.max_epochs"]),
-    ("callbacks.averaging.start_epoch", "trainer.max_epochs of as many", lambda now: now.get("trainer.max_epochs") in (None, -1) or now["callbacks.averaging.start_epoch"] <= now["trainer.max_epochs"]),
-)  # fmt: skip
-"""Key, what it needs to have an effect, and whether it has one with these values."""
+EFFECTS: tuple[tuple[str, str, Any], ...] = (
+    ("data.alignments", "module.guided_alignment_weight", 0),
+    ("data.truncate", "data.max_length", None),
+    ("module.label_smoothing", "module.objective.cross_entropy_weight", 0),
+)
+"""Key, and the other key and its value with which the first has no effect."""
 
 LATE = "update_starting_at_step", "update_starting_at_epoch"
 """Arguments of Lightning's exponential moving average."""
+
+FINDERS = {"BatchSizeFinder": "data.batch_size=N", "LearningRateFinder": "optimizer.lr=RATE"}
+"""Callbacks of Lightning that choose a value, and what to give in their place."""
 
 FEW = 16_000_000
 """Bytes of text that are read before PyTorch is loaded; more is read once."""
@@ -51,8 +54,24 @@ def check_early(settings: Settings) -> None:
     """Refuse what is wrong for sure; the rest is found when the objects are built.
 
     Raises:
-        InputError: A part is missing, a number is outside its range, there is no such metric, device or file, or text
-            cannot be read.
+        InputError: See `check_keys`; or a file or a model to start from is missing, or text cannot be read.
+    """
+    check_keys(settings)
+    values = flat(OmegaConf.to_container(settings.config))
+    for key, other, without in EFFECTS:  # a sweep over the other key may have jobs with an effect
+        if settings.given.get(key) and values.get(key) and values.get(other, ...) == without:
+            warn(f"{key}={values[key]} has no effect with {other}={values[other]}")
+    _check_length(settings.config)
+    _check_starts(settings.config)
+    data: Any = OmegaConf.to_container(settings.config.data)
+    _check_text(data)
+
+
+def check_keys(settings: Settings) -> None:
+    """Refuse keys and values that are wrong whatever the files hold.
+
+    Raises:
+        InputError: A part is missing, a number is outside its range, or there is no such metric or device.
     """
     config = settings.config
     for key in (*NEEDED, "decoding"):
@@ -60,41 +79,24 @@ def check_early(settings: Settings) -> None:
     values = OmegaConf.to_container(config)
     refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
     assert isinstance(values, dict)
-    own_metrics = values["module"].get("metrics") or {}
-    if not (isinstance(own_metrics, dict) and all(_is_node(each) for each in own_metrics.values())):
-        raise InputError(f"module.metrics={own_metrics}: expected names of scores, each with a _target_")
+    own = values["module"].get("metrics") or {}
+    if not (isinstance(own, dict) and all(_is_node(each) for each in own.values())):
+        raise InputError(f"module.metrics={own}: expected names of scores, each with a _target_")
     _check_choices(settings)
     _check_factories(values)
     _check_numbers(values)
-    _check_effects(settings.given, flat(values))
-    _check_length(config)
-    _check_metric(str(config.metric), own_metrics)
-    if "/beam/" in str(config.metric) and config.decoding.get("beam_size", 1) == 1:
-        raise InputError(
-            f"metric={config.metric}: there is no beam search with decoding.beam_size=1 or decoding=greedy"
-        )
-    kind = values["trainer"].get("accelerator")
-    if isinstance(kind, str) and is_missing(kind):
-        key = "trainer.accelerator" if "trainer.accelerator" in settings.given else "device"
-        raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
-    if config.trainer.get("val_check_interval") in (0, False):
-        raise InputError("trainer.val_check_interval=0: expected a number of batches, or a share of an epoch")
-    _check_classes(settings)
-    _check_validations(values)
-    _check_averages(values)
-    time = values["trainer"].get("max_time")
-    if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
-        raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
-    _check_starts(config)
-    _check_text(values["data"])
+    _check_metric(str(config.metric), own, config.decoding.get("beam_size", 1))
+    _check_trainer(values["trainer"], settings.given)
+    _check_classes(values, settings.given)
+    _check_callbacks(values)
 
 
-def _check_classes(settings: Settings) -> None:
+def _check_classes(values: Mapping[Any, Any], given: Mapping[str, Any]) -> None:
     """Refuse keys of a callback or logger that has no class; where a recipe gives them, they are left out."""
     for group in ("callbacks", "logger"):
-        for name, node in OmegaConf.to_container(settings.config[group]).items():
+        for name, node in (values[group] or {}).items():
             place = f"{group}.{name}"
-            keys = [key for key in settings.given if f"{key}.".startswith(f"{place}.")]
+            keys = [key for key in given if f"{key}.".startswith(f"{place}.")]
             if not _is_node(node) and (keys or not isinstance(node, dict)):
                 needed = choices_with(keys[0]) if keys else []
                 hint = f"that needs {' or '.join(needed)}" if needed else f"give +{place}._target_=…"
@@ -103,67 +105,6 @@ def _check_classes(settings: Settings) -> None:
 
 def _is_node(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and "_target_" in value)
-
-
-def _check_starts(config: DictConfig) -> None:
-    """Refuse a model or vectors to start from, or a checkpoint to go on from, that are not there; and both together."""
-    for key in ("model.source_vectors", "model.target_vectors"):
-        path = OmegaConf.select(config, key)
-        if isinstance(path, str) and not is_address(path) and not Path(path).is_file():
-            raise InputError(f"{key}={path}: there is no such file")
-    vectors = [config.model.get(f"{side}_vectors") for side in ("source", "target")]
-    if config.model.get("tie_embeddings") == "all" and all(vectors) and vectors[0] != vectors[1]:
-        raise InputError(
-            "model.source_vectors and model.target_vectors: model.tie_embeddings=all has one embedding for both languages: "
-            "give one file"
-        )
-    if config.init_from is not None:
-        if any(vectors):
-            raise InputError(
-                "init_from and vectors: the model to start from has embeddings, which would replace those of the vectors: "
-                "leave out one of them"
-            )
-        try:
-            config_of(config.init_from)
-        except InputError as error:
-            raise InputError(f"init_from={error}") from error
-    if config.init_from is not None and _is_elsewhere(config.ckpt_path, config):
-        raise InputError(
-            f"init_from and ckpt_path={config.ckpt_path}: a training starts from a model, or goes on from a checkpoint: give one"
-        )
-    if config.ckpt_path not in (None, "last") and not Path(config.ckpt_path).is_file():
-        raise InputError(f"ckpt_path={config.ckpt_path}: there is no such file")
-
-
-def _is_elsewhere(checkpoint: str | None, config: DictConfig) -> bool:
-    """Return whether a checkpoint is given that is not of the run itself."""
-    own = Path(str(config.paths.run_dir)).resolve()
-    return checkpoint not in (None, "last") and not Path(str(checkpoint)).resolve().is_relative_to(own)
-
-
-def _check_validations(values: Mapping[Any, Any]) -> None:
-    """Refuse early stopping without validations, of which Lightning would know after an epoch; warn of a plateau."""
-    if values["trainer"].get("limit_val_batches", 1.0) != 0:
-        return
-    if str((values.get("scheduler") or {}).get("_target_")).endswith(".ReduceLROnPlateau"):
-        warn(
-            "scheduler=plateau has no effect here: that needs validations, and trainer.limit_val_batches is 0"
-        )
-    for name, node in (values.get("callbacks") or {}).items():
-        monitor = str((node or {}).get("monitor"))
-        if monitor.startswith("val/") and str(node.get("_target_")).endswith(".EarlyStopping"):
-            raise InputError(f"callbacks.{name}: there is no {monitor} with trainer.limit_val_batches=0")
-
-
-def _check_averages(values: Mapping[Any, Any]) -> None:
-    """Refuse averages that begin late, see `LATE`."""
-    for name, node in (values.get("callbacks") or {}).items():
-        late = [each for each in LATE if (node or {}).get(each)]
-        if late and str(node.get("_target_")).endswith(".EMAWeightAveraging"):
-            raise InputError(
-                f"callbacks.{name}.{late[0]}={node[late[0]]}: until then Lightning validates, and keeps, the weights that the "
-                "training began with: leave it out"
-            )
 
 
 def _require(config: DictConfig, key: str) -> None:
@@ -180,26 +121,20 @@ def _check_choices(settings: Settings) -> None:
     for group, place in PLACES.items():
         choice = settings.given.get(group)
         if choice not in (None, "none") and OmegaConf.select(settings.config, place) is None:
-            within = next(
-                (each for each in PLACES if place.startswith(f"{PLACES[each]}.") and each in settings.given),
-                None,
+            others = [each for each in PLACES if place.startswith(f"{PLACES[each]}.")]
+            why = next(
+                (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
             )
-            why = f" with {within}={settings.given[within]}" if within else ""
             raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
 
 
 def _check_factories(values: Mapping[Any, Any]) -> None:
     """Refuse parts that could not be built with what follows from the text."""
-    for side in ("tokenizer", "target_tokenizer"):
-        node = values["data"].get(side)
-        if isinstance(node, dict) and "_target_" in node and "_partial_" not in node:
+    for place, node, _ in objects(values):
+        is_called = node.get("_partial_", not place.endswith("tokenizer"))
+        if is_called is False and re.fullmatch(FACTORIES, place):
             raise InputError(
-                f"data.{side} has no _partial_: a run builds it with a language: give +data.{side}._partial_=true"
-            )
-    for key, value in flat(values).items():
-        if value is False and re.fullmatch(FACTORIES, key):
-            raise InputError(
-                f"{key}=false: a run builds it with sizes that follow from the text: leave this key out"
+                f"{place}: a run builds it with what follows from the text: give ++{place}._partial_=true"
             )
 
 
@@ -212,23 +147,8 @@ def _check_numbers(values: Mapping[Any, Any]) -> None:
                     raise InputError(f"{key}={value}: expected at most {MOST:,}")
 
 
-def _check_effects(given: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Warn of a key of the command line that another value keeps from having an effect.
-
-    It is not refused: in a sweep over the other key some jobs have an effect.
-    """
-    for key, needed, has_effect in EFFECTS:
-        if (
-            key in given
-            and values.get(key) is not None
-            and values[key] is not False
-            and not has_effect(values)
-        ):
-            warn(f"{key}={values[key]} has no effect here: that needs {needed}")
-
-
-def _check_metric(name: str, own: Mapping[str, Any]) -> None:
-    """Refuse the name of a metric that no run has; those of `own` are the user's."""
+def _check_metric(name: str, own: Mapping[str, Any], beam_size: int) -> None:
+    """Refuse the name of a metric that this run does not have; those of `own` are the user's."""
     from seq2seq.evaluation.metrics import METRICS
     from seq2seq.evaluation.own_metrics import named_by
 
@@ -243,27 +163,88 @@ def _check_metric(name: str, own: Mapping[str, Any]) -> None:
             f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
             f"of {', '.join(known)}"
         )
-
-
-def _check_length(config: DictConfig) -> None:
-    """Refuse a training without a step, unless there are weights to keep: of another model or an earlier start."""
-    if config.trainer.get("overfit_batches"):
+    if search == "beam" and beam_size == 1:
         raise InputError(
-            f"trainer.overfit_batches={config.trainer.overfit_batches}: every epoch has other batches here; give debug=overfit, "
+            f"metric={name}: there is no beam search with decoding.beam_size=1 or decoding=greedy"
+        )
+
+
+def _check_trainer(node: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse arguments of the trainer that this machine or this program does not have."""
+    kind, time, limit = node.get("accelerator"), node.get("max_time"), node.get("limit_test_batches")
+    if isinstance(kind, str) and is_missing(kind):
+        key = "trainer.accelerator" if "trainer.accelerator" in given else "device"
+        raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
+    if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
+        raise InputError(f"trainer.max_time={time}: expected days:hours:minutes:seconds, such as 00:01:30:00")
+    if node.get("overfit_batches"):
+        raise InputError(
+            f"trainer.overfit_batches={node['overfit_batches']}: every epoch has other batches here; give debug=overfit, "
             "or data.overfit=true with data.max_examples=N"
         )
-    limit = config.trainer.get("limit_test_batches")
     if limit is not None and not (isinstance(limit, float) and limit == 1):
         raise InputError(
             f"trainer.limit_test_batches={limit}: all test pairs are translated; "
             "data.max_examples=N takes the first N of each split"
         )
+
+
+def _check_length(config: DictConfig) -> None:
+    """Refuse a training without a step, unless there are weights to keep: of another model or an earlier start."""
     last = Path(str(config.paths.run_dir)) / "checkpoints" / "last.ckpt"
-    if config.init_from is not None or config.ckpt_path is not None or last.exists():
+    if config.init_from is None and config.ckpt_path is None and not last.exists():
+        for key in ("max_epochs", "max_steps"):
+            if config.trainer.get(key) == 0:
+                raise InputError(f"trainer.{key}=0: no step would be trained; give more, or init_from=RUN")
+
+
+def _check_starts(config: DictConfig) -> None:
+    """Refuse a model or vectors to start from, or a checkpoint to go on from, that are not there; and both together."""
+    vectors = [config.model.get(f"{side}_vectors") for side in ("source", "target")]
+    for key in ("model.source_vectors", "model.target_vectors", "ckpt_path"):
+        path = OmegaConf.select(config, key)
+        if isinstance(path, str) and path != "last" and not (is_address(path) or Path(path).is_file()):
+            raise InputError(f"{key}={path}: there is no such file")
+    if config.model.get("tie_embeddings") == "all" and all(vectors) and vectors[0] != vectors[1]:
+        raise InputError(
+            "model.source_vectors and model.target_vectors: model.tie_embeddings=all has one embedding for both languages: "
+            "give one file"
+        )
+    if config.init_from is None:
         return
-    for key in ("max_epochs", "max_steps"):
-        if config.trainer.get(key) == 0:
-            raise InputError(f"trainer.{key}=0: no step would be trained; give more, or init_from=RUN")
+    if any(vectors):
+        raise InputError(
+            "init_from and vectors: the model to start from has embeddings, which would replace those of the vectors: "
+            "leave out one of them"
+        )
+    try:
+        config_of(config.init_from)
+    except InputError as error:
+        raise InputError(f"init_from={error}") from error
+    own, checkpoint = Path(str(config.paths.run_dir)).resolve(), config.ckpt_path
+    if checkpoint not in (None, "last") and not Path(checkpoint).resolve().is_relative_to(own):
+        raise InputError(
+            f"init_from and ckpt_path={checkpoint}: a training starts from a model, or goes on from a checkpoint: give one"
+        )
+
+
+def _check_callbacks(values: Mapping[Any, Any]) -> None:
+    """Refuse early stopping without validations, of which Lightning would know after an epoch, and averages that begin late."""
+    is_blind = values["trainer"].get("limit_val_batches", 1.0) == 0
+    if is_blind and str((values.get("scheduler") or {}).get("_target_")).endswith(".ReduceLROnPlateau"):
+        warn(
+            "scheduler=plateau has no effect here: that needs validations, and trainer.limit_val_batches is 0"
+        )
+    for name, node in (values.get("callbacks") or {}).items():
+        kind, monitor = str((node or {}).get("_target_")).rpartition(".")[2], str((node or {}).get("monitor"))
+        if is_blind and kind == "EarlyStopping" and monitor.startswith("val/"):
+            raise InputError(f"callbacks.{name}: there is no {monitor} with trainer.limit_val_batches=0")
+        late = next((each for each in LATE if node.get(each)), None) if kind == "EMAWeightAveraging" else None
+        if late is not None:
+            raise InputError(
+                f"callbacks.{name}.{late}={node[late]}: until then Lightning validates, and keeps, the weights that the "
+                "training began with: leave it out"
+            )
 
 
 def _check_text(data: Mapping[str, Any]) -> None:
@@ -292,3 +273,208 @@ def _is_soon_read(*patterns: Any) -> bool:
         return False
     paths = [path for each in given for path in map(Path, matching(each)) if path.exists()]
     return not any(path.is_fifo() for path in paths) and sum(path.stat().st_size for path in paths) <= FEW
+
+
+# --- with PyTorch: directions of metrics, and checkpoints ---
+
+
+def own_metrics(config: DictConfig) -> dict[str, Any]:
+    """Return the functions and classes of ``module.metrics`` by name, for what they declare."""
+    found = config.module.get("metrics") or {}
+    return {name: target_of(f"module.metrics.{name}", node._target_) for name, node in found.items() if node}
+
+
+def directions(config: DictConfig) -> dict[str, Any]:
+    """Return, by key, the direction of every metric that callbacks and schedule compare, names of checkpoints, and when to stop.
+
+    Raises:
+        InputError: A direction is wrong, or not known and not given; or a checkpoint callback would keep another model
+            than the best, see `_check_times`.
+    """
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+    own = own_metrics(config)
+    chosen: dict[str, Any] = {}
+    trainer = config.trainer
+    at_epoch_ends = (
+        trainer.get("val_check_interval") is None and trainer.get("check_val_every_n_epoch", 1) == 1
+    )
+    for name, node in config.callbacks.items():
+        if node:
+            chosen |= _of_callback(f"callbacks.{name}", node, own, at_epoch_ends=at_epoch_ends)
+    if config.scheduler:
+        target = target_of("scheduler", config.scheduler._target_)
+        if inspect.isclass(target) and issubclass(target, ReduceLROnPlateau):
+            chosen |= _mode("scheduler", config.scheduler.get("mode"), "val/loss", own)
+    return chosen
+
+
+def _of_callback(
+    key: str, node: DictConfig, own: Mapping[str, Any], *, at_epoch_ends: bool
+) -> dict[str, Any]:
+    from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+
+    target = target_of(key, node._target_)
+    for each in getattr(target, "__mro__", ()):
+        if each.__name__ in FINDERS:
+            raise InputError(
+                f"{key}: config.yaml and a run that continues would not have what it finds: give {FINDERS[each.__name__]}"
+            )
+    chosen: dict[str, Any] = {}
+    monitor = parameters_of(target).get("monitor")
+    monitored = node.get("monitor", None if monitor is None else monitor.default)
+    if isinstance(monitored, str) and re.match(r"val/(greedy|beam)/|test/", monitored):
+        raise InputError(
+            f"{key}.monitor={monitored}: validations while training have scores of greedy search, such as "
+            f"val/{monitored.rpartition('/')[2]}"
+        )
+    if isinstance(monitored, str) and ("mode" in node or "mode" in arguments_of(target)[0]):
+        chosen = _mode(key, node.get("mode"), monitored, own)
+    elif "mode" in node and node.mode is None:
+        chosen[f"{key}.mode"] = "min"  # nothing is compared
+    if inspect.isclass(target) and issubclass(target, EarlyStopping) and str(monitored).startswith("val/"):
+        when = f"{key}.check_on_train_epoch_end"
+        if "check_on_train_epoch_end" in node and node.check_on_train_epoch_end is None:
+            chosen[when] = (
+                False  # a run that goes on from a checkpoint of a validation has no score at its epoch's end
+            )
+    if inspect.isclass(target) and issubclass(target, ModelCheckpoint):
+        _check_times(key, node, monitored, at_epoch_ends=at_epoch_ends)
+        several = node.get("filename") and node.get("save_top_k", 1) not in (0, 1)
+        if several and "{step}" not in node.filename:
+            chosen[f"{key}.filename"] = f"{node.filename}-{{step}}"
+    return chosen
+
+
+def _check_times(key: str, node: DictConfig, monitored: Any, *, at_epoch_ends: bool) -> None:
+    """Refuse a checkpoint whose model is not the one that its score is of, and one that keeps none.
+
+    Args:
+        key: Of the callback.
+        node: Its arguments.
+        monitored: The metric that it compares.
+        at_epoch_ends: Whether there is one validation an epoch, at its end.
+
+    Raises:
+        InputError: Naming the key to leave out.
+    """
+    if not isinstance(monitored, str):
+        return
+    if node.get("save_top_k", 1) == 0:
+        raise InputError(
+            f"{key}.save_top_k=0 keeps no best model: to export the last one, give {key}.monitor=null"
+        )
+    names = [
+        "every_n_train_steps",
+        "train_time_interval",
+        *([] if at_epoch_ends else ["save_on_train_epoch_end"]),
+    ]
+    wrong = next((name for name in names if node.get(name)), None)
+    if wrong is not None and not monitored.startswith("train/"):
+        raise InputError(
+            f"{key}.{wrong}={node[wrong]}: {monitored} is of the validation before, of another model; leave it out, and "
+            "give trainer.val_check_interval=BATCHES to choose among more models"
+        )
+
+
+def checkpoint_files(config: DictConfig) -> list[Path]:
+    """Return the checkpoints that callbacks write, but for numbers in their names.
+
+    Raises:
+        InputError: Two callbacks write the same file, one over the other.
+    """
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    usual = f"{config.paths.run_dir}/checkpoints"
+    last = (config.callbacks.get("periodic") or {}).get("dirpath", usual)
+    writers = {(last, name): "callbacks.periodic" for name in ("last", "last.next", "last.prev")}
+    for name, node in config.callbacks.items():
+        target = target_of(f"callbacks.{name}", node._target_) if node else None
+        if not (inspect.isclass(target) and issubclass(target, ModelCheckpoint)):
+            continue
+        folder = node.get("dirpath") or usual
+        for key, file in (
+            ("filename", node.get("filename")),
+            ("save_last", "last" if node.get("save_last") else None),
+        ):
+            other = writers.setdefault((folder, file), f"callbacks.{name}") if file else f"callbacks.{name}"
+            if other != f"callbacks.{name}":
+                raise InputError(
+                    f"callbacks.{name}.{key}={node[key]}: {other} writes {folder}/{file}.ckpt, too: give another name or "
+                    f"another callbacks.{name}.dirpath"
+                )
+    places = [*writers, *((folder, "best") for folder, _ in writers)]  # a link to the best of several
+    return [Path(folder, f"{name}.ckpt").absolute() for folder, name in places]
+
+
+def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:
+    found = checked_direction(f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}")
+    return {f"{key}.mode": found}
+
+
+def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
+    """Refuse callbacks whose class compares a metric in the wrong direction, whatever the configuration says.
+
+    Raises:
+        InputError: A callback does.
+    """
+    own = own_metrics(config)
+    for each in callbacks:
+        monitor, mode = getattr(each, "monitor", None), getattr(each, "mode", None)
+        if isinstance(monitor, str) and mode in ("min", "max"):
+            name = type(each).__name__
+            checked_direction(f"mode of {name}", mode, monitor, own, what=f"monitor of {name}")
+
+
+def checked_direction(
+    key: str, given: str | None, metric: str, own: Mapping[str, Any], *, what: str,
+    words: tuple[str, str] = ("min", "max"),
+) -> str:  # fmt: skip
+    """Return the direction of a metric in the words of a key.
+
+    `given` is given at `key`; `what` is named by messages; `words` say that lower values are better, and that higher
+    ones are.
+
+    Raises:
+        InputError: What is given is wrong, or nothing is given and the direction is not known.
+    """
+    from seq2seq.evaluation.metrics import METRICS, direction_of
+
+    known = direction_of(metric, own)
+    right = None if known is None else words[known == "max"]
+    if given not in (None, *words):
+        raise InputError(f"{key}={given}: write {' or '.join(words)}")
+    if right is None and given is None:
+        split, _, score = (metric if "/" in metric else metric.replace("_", "/", 1)).rpartition("/")
+        split = split or "val"
+        meant = nearest(score, [*METRICS, *own])
+        hint = f"did you mean {split}/{meant}? Otherwise " if meant and f"{split}/{meant}" != metric else ""
+        raise InputError(
+            f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
+            f"{key}={words[1]}, or set higher_is_better on your metric"
+        )
+    if right is not None and given not in (None, right):
+        better = "higher" if known == "max" else "lower"
+        raise InputError(f"{key}={given}: {better} values of {metric} are better; leave out {key}")
+    return right or str(given)
+
+
+class SweepDirection(Callback):
+    """Hydra callback that gives a sweeper the direction of ``metric``, or refuses the wrong one."""
+
+    def on_multirun_start(self, config: DictConfig, **options: Any) -> None:
+        """Set ``hydra.sweeper.direction`` of a sweeper that has it."""
+        sweeper = config.hydra.sweeper
+        if "direction" not in sweeper or isinstance(sweeper.direction, ListConfig):
+            return
+        given = None if sweeper.direction is None else str(sweeper.direction)
+        try:
+            right = checked_direction(
+                "hydra.sweeper.direction", given, config.metric, own_metrics(config),
+                what=f"metric={config.metric}", words=("minimize", "maximize"),
+            )  # fmt: skip
+        except InputError as error:  # Hydra makes other exceptions of callbacks a warning
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        with read_write(config.hydra):
+            sweeper.direction = right
