@@ -357,3 +357,17 @@ def test_limits_are_those_of_both_searches():
             for ratio in (None, 1.8)
         )
         assert len(longer.split()) > len(usual.split())
+
+
+@pytest.mark.parametrize(
+    ("overrides", "named"),
+    [
+        (["averaging=ema,none", "callbacks.averaging.decay=0.9"], "averaging=none callbacks.averaging.decay=0.9"),
+        (["decoding=beam,greedy", "decoding.beam_size=3"], "decoding.beam_size"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_job_that_lacks_a_key_is_refused_before_the_first_starts(overrides, named, program, tmp_path):
+    done = program("-m", *overrides, cwd=tmp_path, check=2)
+    assert named in done.text
+    assert "job 1" not in done.text

@@ -20,7 +20,7 @@ from seq2seq.common.progress import warn
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
 from seq2seq.run.bounds import stored
-from seq2seq.run.config import CONF, PASSED, PLACES, Settings, choices_with, refuse, target_of
+from seq2seq.run.config import CONF, PASSED, PLACES, Settings, choices_with, refuse, settings_of, target_of
 from seq2seq.run.devices import is_missing
 from seq2seq.run.root import Root
 
@@ -478,3 +478,18 @@ class SweepDirection(Callback):
             sys.exit(2)
         with read_write(config.hydra):
             sweeper.direction = right
+
+    def on_job_composed(self, config: DictConfig) -> None:
+        """Refuse a job of a grid that lacks what a key is of, before the first job starts.
+
+        Raises:
+            InputError: With the job's overrides.
+        """
+        overrides: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+        try:
+            settings = settings_of(config, overrides, "job")
+            values: Any = OmegaConf.to_container(settings.config)
+            _check_choices(settings)
+            _check_classes(values, settings.given)
+        except InputError as error:
+            raise InputError(f"{' '.join(overrides)}: {error}") from error

@@ -139,6 +139,8 @@ class SubprocessLauncher(Launcher):
             folder = (Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir).absolute()
             jobs.append(JobReturn(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
             jobs[-1].task_name = f"job {initial_job_idx + place + 1}{of_all}"
+        if self.is_grid:
+            self.check(jobs)
         refuse_shared_folders(jobs)
         self.places = {id(job): place for place, job in enumerate(jobs)}
         sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
@@ -153,6 +155,14 @@ class SubprocessLauncher(Launcher):
         if self.is_grid:
             show_results(jobs, folder)
         return jobs
+
+    def check(self, jobs: Sequence[JobReturn]) -> None:
+        """Call ``on_job_composed(config)`` of the application's callbacks that have it, which may refuse a job before the first starts."""
+        found = [getattr(each, "on_job_composed", None) for each in self.context.callbacks.callbacks]
+        for config in [job.cfg for job in jobs if job.cfg is not None]:
+            HydraConfig.instance().set_config(config)
+            for each in filter(None, found):
+                each(config)
 
     def run_all(self, jobs: Sequence[JobReturn]) -> None:
         """Run the jobs and note how each ended."""
