@@ -10,6 +10,7 @@ import torch
 
 from hydra_checked import arguments_of
 from seq2seq.data import Tokenizer
+from seq2seq.common.numbers import Few
 from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.folder import load_model_folder
@@ -79,7 +80,7 @@ def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, capsys)
 def test_the_arguments_of_a_decoder_are_all_known(name):
     arguments, takes_any = arguments_of(DECODERS[name])
     assert not takes_any
-    assert arguments["num_layers"] is int
+    assert arguments["num_layers"] == Few
     assert {"hidden_size", "readout_size", "dropout", "tie_output", "attention"} <= arguments.keys()
 
 

@@ -163,8 +163,7 @@ class Stepper:
     def select(self, kept: Tensor, parents: Tensor | None = None) -> None:
         """Keep the sentences with the indices `kept`, among the N, for the next step.
 
-        `parents` (N, X) are the indices of the hypotheses, among the W of a sentence, that X new ones continue; None: each
-        hypothesis continues itself.
+        `parents` (N, X) are the indices, among the W hypotheses of a sentence, of those that X new ones continue; None: all W.
         """
         num_rows = len(self._states[0][0])
         rows = torch.arange(num_rows, device=kept.device).view(len(self.sentences), -1)  # (N, W)

@@ -116,6 +116,9 @@ def build_module(settings: Settings, data: "Prepared") -> "TranslationModule":
     from seq2seq.models.start import start_from
 
     config, tokens = settings.config, {}
+    is_shared = data.source_tokenizer.vocabulary == data.target_tokenizer.vocabulary
+    if config.model.get("tie_embeddings") == "all" and not is_shared:  # two may have one size
+        raise InputError("model.tie_embeddings=all needs one vocabulary: set data.joint_vocabulary=true")
     if config.model.get("source_vectors") or config.model.get("target_vectors"):
         tokens = {
             "source_tokens": data.source_tokenizer.vocabulary,
