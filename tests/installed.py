@@ -152,7 +152,8 @@ def try_archives(archives: Sequence[Path], folder: Path) -> None:
     typed = "from pathlib import Path; import seq2seq; print((Path(seq2seq.__file__).parent / 'py.typed').exists())"
     assert do("python -c", typed) == "True\n"
 
-    tiny = [*TINY, "device=cpu"]
+    assert "38,626" in do("seq2seq data-report")
+    tiny = [*TINY, "data=grammar", "device=cpu"]
     said = do("seq2seq train", *tiny)
     run = "runs/baseline/debug_fast"
     assert f"seq2seq translate {run}" in said, said
