@@ -1,13 +1,11 @@
-import contextlib
-import os
 import re
 from functools import partial
-from threading import Thread
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from packages.bitext.tests.test_files import through_a_pipe
 from seq2seq.data import PairsCorpus, ParallelText
 from seq2seq.data.report import corpus_summary
 from seq2seq.data.tasks import task_pairs
@@ -80,19 +78,6 @@ def test_splits_in_file_order_hold_no_source_twice():
     assert [pair.target for pair in test] == ["12", "13", "14", "15", "16", "17"]
     with pytest.raises(InputError, match="30 pairs: too few for 20 training, 5 validation"):
         in_file_order(pairs, (20, 5, 6))
-
-
-def through_a_pipe(content, size=1000):
-    """The path of a pipe into which another thread writes, in small pieces."""
-    reading, writing = os.pipe()
-
-    def write():
-        with os.fdopen(writing, "wb", buffering=0) as file, contextlib.suppress(BrokenPipeError):
-            for start in range(0, len(content), size):
-                file.write(content[start : start + size])
-
-    Thread(target=write, daemon=True).start()
-    return f"/dev/fd/{reading}"
 
 
 def test_files_that_are_read_together_may_all_be_pipes(tmp_path):
