@@ -172,8 +172,7 @@ def ranges_of(path):
     from omegaconf import OmegaConf
 
     from hydra_checked import bounded, in_words, join, objects
-    from seq2seq.run.bounds import stored
-    from seq2seq.run.config import package_of
+    from seq2seq.run.config import package_of, stored
     from seq2seq.run.root import Root
 
     package = "" if path.name == "config.yaml" else package_of(path).replace("_global_", "")

@@ -4,7 +4,6 @@
 writes it.
 """
 
-import json
 from collections import defaultdict
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -38,12 +37,3 @@ def others() -> dict[str, dict[str, Any]]:
     for (name, argument), hint in OTHERS.items():
         found[name][argument] = kind_of(hint)
     return dict(found)
-
-
-@cache
-def stored() -> dict[str, dict[str, Any]]:
-    """Return the bounds of all classes that ``conf/`` names, without importing them."""
-    from seq2seq.run.config import CONF
-
-    found: dict[str, dict[str, Any]] = json.loads((CONF / "bounds.json").read_text(encoding="utf-8"))
-    return found

@@ -19,8 +19,17 @@ from seq2seq.common.files import is_address, matching
 from seq2seq.common.progress import warn
 from seq2seq.common.shipped import config_of
 from seq2seq.errors import InputError
-from seq2seq.run.bounds import stored
-from seq2seq.run.config import CONF, PASSED, PLACES, Settings, choices_with, refuse, settings_of, target_of
+from seq2seq.run.config import (
+    CONF,
+    PASSED,
+    PLACES,
+    Settings,
+    choices_with,
+    refuse,
+    settings_of,
+    stored,
+    target_of,
+)
 from seq2seq.run.devices import is_missing
 from seq2seq.run.root import Root
 

@@ -1,5 +1,6 @@
 """The configuration of a run: where it is, how it is composed, what is wrong with it, and its final value."""
 
+import json
 import os
 import re
 import sys
@@ -384,6 +385,13 @@ def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
     groups = [group for group, place in PLACES.items() if f"{key}.".startswith(f"{place}.")]
     innermost = max(groups, key=lambda group: len(PLACES[group]), default=None)
     return f"{key}._target_" in given or innermost in given
+
+
+@cache
+def stored() -> dict[str, dict[str, Any]]:
+    """Return the bounds of all classes that ``conf/`` names, without importing them."""
+    found: dict[str, dict[str, Any]] = json.loads((CONF / "bounds.json").read_text(encoding="utf-8"))
+    return found
 
 
 def check(node: Any, key: str = "") -> None:

@@ -5,8 +5,7 @@ from typing import Any
 from seq2seq.common.numbers import Positive
 from seq2seq.data.corpora.built_in import built_in, require_languages
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.text import SentencePair, Splits, read_lines
-from seq2seq.errors import InputError
+from seq2seq.data.text import SentencePair, Splits, read_splits
 
 
 class EverydayCorpus(TranslationDataModule):
@@ -36,12 +35,7 @@ class EverydayCorpus(TranslationDataModule):
             InputError: A line has other columns.
         """
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
-        for number, line in enumerate(read_lines(self.file), start=1):
-            match line.split("\t"):
-                case ["train" | "validation" | "test" as split, source, target, *_]:
-                    splits[split].append(SentencePair(source, target))
-                case _:
-                    raise InputError(
-                        f"{self.file}, line {number}: split, source and target are expected (data=tsv reads pairs)"
-                    )
+        rows = read_splits(self.file, "split, source and target", num_cells=2, has_more=True)
+        for name, (source, target) in rows:
+            splits[name].append(SentencePair(source, target))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])

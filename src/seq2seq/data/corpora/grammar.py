@@ -33,7 +33,7 @@ class GrammarCorpus(TranslationDataModule):
         """Read the file."""
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
         rows = read_splits(self.file, "split, source, target and links")
-        for number, (name, source, target, links) in enumerate(rows, start=1):
+        for number, (name, (source, target, links)) in enumerate(rows, start=1):
             if len(splits[name]) == self.max_examples:  # links take longest to read
                 continue
             where = f"{self.file}, line {number}"

@@ -42,6 +42,6 @@ class LibreOfficeHelp(TranslationDataModule):
         """Read the file."""
         self.prepare_data()
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
-        for name, _, english, other in read_splits(self.file, "split, page, English and translation"):
+        for name, (_, english, other) in read_splits(self.file, "split, page, English and translation"):
             splits[name].append(SentencePair(*((other, english) if self.to_english else (english, other))))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
