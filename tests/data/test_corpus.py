@@ -210,3 +210,13 @@ def test_both_directions_have_each_language_in_the_tokens_of_its_rules(rules):
         assert train.source[place].tolist() == first.encode(pair.source)
         assert train.target[place].tolist() == second.encode(pair.target)
         assert UNKNOWN_ID not in [*train.source[place], *train.target[place]]
+
+
+@pytest.mark.parametrize("overfit", [False, True])
+def test_gold_alignments_of_a_validation_split_that_is_not_used_are_told(overfit, tmp_path, capsys):
+    links = str(written(tmp_path, b"0-0\n", "links"))
+    data = PairsCorpus(
+        train=[("a", "b")], validation=[("c", "d")], overfit=overfit, validation_alignments=links
+    )
+    assert bool(data.splits.validation[0].alignment) is not overfit
+    assert ("validation_alignments has no effect" in capsys.readouterr().err) is overfit

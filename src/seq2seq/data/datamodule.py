@@ -15,7 +15,7 @@ import numpy as np
 
 from seq2seq.common.counted import counted
 from seq2seq.common.numbers import Positive, Seed
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
@@ -187,6 +187,10 @@ class TranslationDataModule(pl.LightningDataModule):
                 raise InputError(f"no {name} pair is left of {len(pairs):,}: the others are blank on a side")
         warn_of_escapes(train)
         if self.overfit:
+            if self.validation_alignments is not None:
+                warn(
+                    "data.validation_alignments has no effect here: data.overfit=true validates on the training pairs"
+                )
             validation = test = train
         else:
             warn_of_seen(train, {"validation": validation, "test": test})

@@ -6,6 +6,7 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import WeightAveraging
 
 from seq2seq.common.numbers import Positive
+from seq2seq.common.progress import warn
 
 
 class EpochMean(WeightAveraging):
@@ -43,7 +44,11 @@ class EpochMean(WeightAveraging):
             super().on_train_epoch_end(trainer, pl_module)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Give the module the mean."""
+        """Give the module the mean; warn if no epoch is in it."""
+        if trainer.is_global_zero and self._average_model is not None and not self._average_model.n_averaged:
+            warn(
+                f"start_epoch={self.start_epoch} has no effect here: the training ended before, without a mean of epochs"
+            )
         self._follow(pl_module)
         super().on_train_end(trainer, pl_module)
 
