@@ -41,7 +41,11 @@ def folders(monkeypatch, tmp_path):
         with composed(["hydra.mode=MULTIRUN"]) as master, initialize_config_dir(str(CONF), **HYDRA_BASE):
             launcher = SubprocessLauncher()
             loader = GlobalHydra.instance().config_loader()
-            launcher.setup(hydra_context=HydraContext(loader, SimpleNamespace(callbacks=[])), task_function=None, config=master)
+            launcher.setup(
+                hydra_context=HydraContext(loader, SimpleNamespace(callbacks=[])),
+                task_function=None,
+                config=master,
+            )
             return [job.working_dir for job in launcher.launch(jobs, 0)]
 
     yield of
