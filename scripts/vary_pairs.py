@@ -47,7 +47,9 @@ def refigured(pairs: Iterable[Pair], copies: int, draw: random.Random) -> Iterat
                 yield source.translate(table), target.translate(table)
 
 
-def links(source: Sequence[str], target: Sequence[str], forward: Table, backward: Table) -> set[tuple[int, int]]:
+def links(
+    source: Sequence[str], target: Sequence[str], forward: Table, backward: Table
+) -> set[tuple[int, int]]:
     """Return the links on which both directions of model 1 agree."""
     to_target = {
         (max(range(len(source)), key=lambda i: forward.get(source[i], {}).get(word, 0.0)), j)
@@ -60,7 +62,9 @@ def links(source: Sequence[str], target: Sequence[str], forward: Table, backward
     return to_target & to_source
 
 
-def consistent(alignment: set[tuple[int, int]], length: int, longest: int = 5) -> Iterator[tuple[int, int, int, int]]:
+def consistent(
+    alignment: set[tuple[int, int]], length: int, longest: int = 5
+) -> Iterator[tuple[int, int, int, int]]:
     """Return spans of source and target, the ends excluded, that no link leaves and whose outer words are linked."""
     for start in range(length):
         for stop in range(start + 1, min(start + longest, length) + 1):
@@ -73,7 +77,9 @@ def consistent(alignment: set[tuple[int, int]], length: int, longest: int = 5) -
                 yield start, stop, low, high
 
 
-def phrases(pairs: Sequence[Pair], tables: tuple[Table, Table], number: int, draw: random.Random) -> list[Pair]:
+def phrases(
+    pairs: Sequence[Pair], tables: tuple[Table, Table], number: int, draw: random.Random
+) -> list[Pair]:
     """Return frequent phrases with their usual translation; none ends with one of the sixty most frequent words."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     usual = Counter(word for source, _ in pairs for word in TOKEN.findall(source))
@@ -107,6 +113,8 @@ def varied(
     unmarked = [
         (source.rstrip(".?! "), target) for source, target in draw.sample(found, int(UNMARKED * len(found)))
     ]
-    lower = [(source.lower(), target) for source, target in draw.sample(found, int(UNMARKED * len(found) / 2))]
+    lower = [
+        (source.lower(), target) for source, target in draw.sample(found, int(UNMARKED * len(found) / 2))
+    ]
     more = phrases(pairs, tables, int(PHRASES * len(pairs)), draw)
     return [*found, *unmarked, *lower, *refigured(pairs, 4, draw), *more]

@@ -1,11 +1,9 @@
 """The configuration of a run: where it is, how it is composed, what is wrong with it, and its final value."""
 
 import json
-import os
 import re
 import sys
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -29,6 +27,7 @@ from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
 from seq2seq.errors import InputError
 from seq2seq.run.bounds import others
+from seq2seq.run.names import UNSET, folder_name, run_name
 from seq2seq.run.root import MOVED, Root
 
 CONF = next(
@@ -105,39 +104,6 @@ def frozen(config: Any) -> DictConfig:
 # --- composing ---
 
 
-def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name: str) -> str:
-    """Return the name of a run: its overrides by key, joined by commas, the seed last; ``default`` without any.
-
-    A long name leaves out the text that is read; one that is too long for a folder is cut, but for its seed. Such names, and
-    one that has letters replaced, other than those of lists, mappings and quotations, end with a checksum of all of it.
-
-    Args:
-        overrides: Those of the run's own command line.
-        excluded: Keys that are not part of the name.
-        experiment_name: Folder of the experiment, which names an experiment file already if both have one name.
-    """
-    named = {}
-    for override in overrides:
-        key, _, value = override.partition("=")
-        plain = key.lstrip("+~")
-        if plain not in excluded and value != UNSET and (plain, value) != ("experiment", experiment_name):
-            named[plain] = override
-    seed = _readable(named.pop("seed", ""))
-    room = 140 - len(os.fsencode(seed))
-    whole = ",".join(named[key] for key in sorted(named))
-    size, others = len(os.fsencode(_readable(whole))), [key for key in named if not re.fullmatch(TEXT, key)]
-    is_long = size > room + 10 or (size > LONG and len(others) < len(named))
-    name = _readable(",".join(named[key] for key in sorted(others if is_long else named)))
-    if is_long or re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", whole):
-        cut = os.fsencode(name)[: max(room, 0)].decode(errors="ignore")
-        name = "-".join(filter(None, [cut, f"{zlib.crc32(whole.encode(errors='surrogateescape')):08x}"]))
-    return ",".join(filter(None, [name, seed])) or "default"
-
-
-def _readable(text: str) -> str:
-    return re.sub(r"[^\w.,=+-]+", "-", text)
-
-
 def as_value(text: str) -> str:
     """Return a text as Hydra's grammar reads it: in quotes, where it needs them."""
     if re.fullmatch(r"[\w/.:-]+", text):
@@ -145,30 +111,10 @@ def as_value(text: str) -> str:
     return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
 
 
-def folder_name(name: str, key: str = "name") -> str:
-    """Return the name of a run's or an experiment's folder as it is.
-
-    Raises:
-        InputError: It is empty or leaves the folder of the runs.
-    """
-    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
-        raise InputError(
-            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
-        )
-    return str(name)
-
-
 def is_terminal() -> bool:
     """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
-
-UNSET = "_unset_"
-
-LONG = 80
-"""Bytes of a name from which on the text that is read is left out."""
-TEXT = r"data(\.(file|dataset|(train|validation|test)\.(source|target)|validation\.fraction|(source|target)_language))?"
-"""Keys that say which text is read."""
 
 _UTILS: Any = hydra.utils  # whose names depend on the version
 HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")
