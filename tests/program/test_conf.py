@@ -214,8 +214,8 @@ def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form)
     (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\tthird\n" for source, target in pairs))
     files = ["data.train.source=a.en", "data.train.target=a.de.gz"]
     held = ["data.validation.source=a.en", "data.validation.target=a.de.gz"]
-    keys = {"tsv": ["data.file=a.tsv", "data.validation_pairs=8", "data.test_pairs=8"], "large": [*files, *held],
-            "parallel": [*files, "data.validation.fraction=0.2"]}[form]  # fmt: skip
+    keys = {"tsv": ["data.file=a.tsv", "data.split.validation=8", "data.split.test=8"], "large": [*files, *held],
+            "parallel": [*files, "data.split.validation=0.2"]}[form]  # fmt: skip
     done = program(
         *TINY, f"data={form}", *keys, "data.source_language=en", "data.target_language=de",
         "data.max_examples=64", "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,

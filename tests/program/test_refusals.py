@@ -104,7 +104,7 @@ def test_a_run_whose_text_was_written_later_says_so(tmp_path, monkeypatch, capfd
     for name in ("a.en", "a.fr"):
         Path(name).write_text("".join(f"{line}\n" for line in LINES))
     command = [*TINY, "data=parallel", "data.train.source=a.en", "data.train.target=a.fr", "data.source_language=en",
-               "data.target_language=fr", "data.validation.fraction=0.2", "trainer.max_epochs=1"]  # fmt: skip
+               "data.target_language=fr", "data.split.validation=0.2", "trainer.max_epochs=1"]  # fmt: skip
     seq2seq.train(*command)
     seq2seq.train(*command)
     assert "was written after" not in capfd.readouterr().err
@@ -120,12 +120,7 @@ def test_the_same_sentences_from_python_are_not_newer_than_their_run(tmp_path, m
     languages = "data.source_language=en", "data.target_language=fr"
     for _ in range(2):
         seq2seq.train(
-            *TINY,
-            *languages,
-            "data.validation.fraction=0.2",
-            "trainer.max_epochs=1",
-            source=LINES,
-            target=LINES,
+            *TINY, *languages, "data.split.validation=0.2", "trainer.max_epochs=1", source=LINES, target=LINES
         )
     said = capfd.readouterr()
     assert "is finished" in said.out
@@ -153,10 +148,10 @@ FILES = [
 @pytest.mark.parametrize(
     ("overrides", "needed"),
     [
-        (["data.truncate=true"], "data.max_length"),
-        (["data.truncate=false"], None),
-        ([*FILES, "data.validation.fraction=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
-        ([*FILES, "data.validation.fraction=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
+        (["data.max_length.over=cut"], "data.max_length.tokens"),
+        (["data.max_length.over=cut", "data.max_length.tokens=9"], None),
+        ([*FILES, "data.split.validation=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
+        ([*FILES, "data.split.validation=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
         (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
         (["module.label_smoothing=0.1"], None),
         (["scheduler=plateau", "trainer.limit_val_batches=0"], "validations"),
@@ -194,8 +189,8 @@ def test_files_of_text_have_no_columns():
 
 
 def test_validation_pairs_of_a_corpus_are_not_replaced_by_a_share_of_its_training_pairs():
-    with pytest.raises(InputError, match=r"data\.fraction=0\.1.*200 validation pairs"):
-        _ = GrammarCorpus(fraction=0.1, max_examples=200).splits
+    with pytest.raises(InputError, match=r"data\.split\.validation: .* [\d,]+ validation pairs"):
+        _ = GrammarCorpus(split={"validation": 0.1}, max_examples=200).splits
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
 
 EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
-    ("data.truncate", "data.max_length", None),
+    ("data.max_length.over", "data.max_length.tokens", None),
     ("module.label_smoothing", "module.objective.cross_entropy_weight", 0),
 )
 """Key, and the other key and its value with which the first has no effect."""
@@ -259,13 +259,13 @@ def _check_callbacks(values: Mapping[Any, Any]) -> None:
 def _check_text(data: Mapping[str, Any]) -> None:
     """Read the text of a corpus that is read in no time; all other mistakes in it are found when it is prepared."""
     from seq2seq.data.files import columns_of, read_pairs, read_split
-    from seq2seq.data.text import require_held_out
+    from seq2seq.data.split import require_held_out
 
     target = str(data["_target_"])
     languages = str(data.get("source_language")), str(data.get("target_language"))
     columns = columns_of(*languages, data.get("source_column"), data.get("target_column"))
     if target == "seq2seq.data.ParallelText":
-        require_held_out(data.get("validation") or {})
+        require_held_out(data.get("validation") or {}, data.get("split"))
     if target in ("seq2seq.data.ParallelText", "seq2seq.data.LargeText"):
         for split in ("train", "validation", "test"):
             files = data.get(split) or {}

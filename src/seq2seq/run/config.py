@@ -244,7 +244,7 @@ def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
         [
             f"{key}: since 0.5 it is {MOVED[key]}"
             for key in flat(OmegaConf.to_container(config))
-            if key in MOVED
+            if key in MOVED and key.rpartition(".")[2] not in stored().get(config.data._target_, {})
         ]
     )
     read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
