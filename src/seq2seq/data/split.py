@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from annotated_types import Gt, Le
 
-from hydra_checked import problems
 from seq2seq.common.numbers import NotNegative, Positive, Seed
 from seq2seq.data.text import SentencePair, Splits, hold_out, in_file_order
 from seq2seq.errors import InputError
@@ -32,23 +31,22 @@ class Split:
     seed: Seed | None = None
     in_order: bool = False
 
+    def __post_init__(self) -> None:
+        for name, part in (("validation", self.validation), ("test", self.test or 1)):
+            if part is None or not (0 < part <= 0.5 or (isinstance(part, int) and part > 0)):
+                raise InputError(f"data.split.{name}={part}: give a number of pairs, or a share up to 0.5")
+
     @classmethod
     def of(cls, given: "Split | Mapping[str, Any] | None") -> "Split | None":
         """Return what is given as a split; None if nothing is.
 
         Raises:
-            InputError: There is no such key, its value is out of its range, or no validation pairs are held out.
+            InputError: No validation pairs are held out, or a share is most of them.
         """
         if given is None or isinstance(given, Split):
             return given
         if not any(given.values()):
             return None
-        if found := problems(given, cls, key="data.split"):
-            raise InputError(found[0])
-        if given.get("validation") is None:
-            raise InputError(
-                "data.split: give data.split.validation, a number of pairs or a share such as 0.02"
-            )
         return cls(**given)
 
     def divide(self, pairs: Sequence[SentencePair], train_pairs: int | None = None) -> Splits:
