@@ -1,5 +1,6 @@
 """Values that would be ignored, and runs that a refused command would have changed, by commands and from Python."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.checks import check_early
-from seq2seq.run.config import composed, settings_of
+from seq2seq.run.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
 
 LINES = [f"the {n} cats see a dog ." for n in range(40)]
@@ -134,6 +135,54 @@ def test_scores_of_a_lost_test_split_are_not_those_of_another(run):
     with pytest.raises(InputError, match="no scored text"):
         save_pretrained(run, "card")
     assert not Path("card").exists()
+
+
+OWN_PARTS = """
+import lightning.pytorch as pl
+from torch import nn
+from seq2seq.attention import AdditiveScore
+from seq2seq.models.decoder import Decoder
+
+class TwoArguments(AdditiveScore):
+    def forward(self, queries, keys): ...
+class NoLengths(nn.Module):
+    def __init__(self, input_size): ...
+    def forward(self, embedded): ...
+class NoMemory(Decoder):
+    def __init__(self, embedding, memory_size, summary_size, tie_output=False): ...
+    def step(self, tokens, state): ...
+class NoSteps(nn.Module):
+    def __init__(self, embedding, memory_size, summary_size, tie_output=False): ...
+class NoTrainer(pl.Callback):
+    def on_train_start(self, module): ...
+class Fewer(pl.Callback):
+    def on_validation_batch_end(self, trainer, module, outputs, batch, number): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "said"),
+    [
+        ("model.decoder.attention.score", "TwoArguments",
+         "TwoArguments.forward takes (queries, keys); a score takes (queries, keys, projected_keys)"),
+        ("model.encoder", "NoLengths", "NoLengths.forward takes (embedded); an encoder takes (embedded, lengths)"),
+        ("model.decoder", "NoMemory", "NoMemory.step takes (tokens, state); a decoder takes (tokens, state, memory)"),
+        ("model.decoder", "NoSteps", "NoSteps.step is missing; it takes (tokens, state, memory)"),
+        ("+callbacks.mine", "NoTrainer", "NoTrainer.on_train_start takes (module); a callback takes (trainer, pl_module)"),
+        ("+callbacks.mine", "Fewer", None),
+    ],
+)  # fmt: skip
+def test_a_part_of_the_users_own_is_told_what_its_method_takes(key, name, said, tmp_path, monkeypatch):
+    (tmp_path / "own_parts.py").write_text(OWN_PARTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    given = [f"{key}._target_=own_parts.{name}"]
+    with composed(given) as config:
+        settings = settings_of(config, given, "run")
+    if said is None:
+        complete(settings)
+    else:
+        with pytest.raises(InputError, match=re.escape(f"own_parts.{said}")):
+            complete(settings)
 
 
 FILES = [
