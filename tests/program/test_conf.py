@@ -36,8 +36,8 @@ TRAINED = [
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
-    ["recipe=standard", "data=grammar", *SUBWORDS, *TINY_EPOCH],
-    ["recipe=textbook", "penalty=none"],
+    ["recipe=standard", "averaging=ema_200", "data=grammar", *SUBWORDS, *TINY_EPOCH],
+    ["recipe=textbook", "averaging=ema_100", "penalty=none"],
     ["recipe=multi30k", "data=grammar", *SUBWORDS, "trainer.max_epochs=1"],
     ["debug=overfit", *TINY_EPOCH],
 ]  # fmt: skip
