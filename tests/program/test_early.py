@@ -96,7 +96,6 @@ REFUSED = {
     "devices beyond numbers": ["train", "trainer.devices=99999999999999999999"],
     "no interval": ["train", "trainer.val_check_interval=0"],
     "no frequency": ["train", "data.tokenizer.min_frequency=null"],
-    "built too early": ["train", "data.tokenizer._partial_=false"],
     "key of the root that nothing reads": ["train", "+optimzer.lr=0.1"],
     "key of the root in a file": ["train", "--config-dir", "own", "experiment=misspelled"],
     "no package of an experiment": ["train", "--config-dir", "own", "experiment=headless"],

@@ -51,7 +51,6 @@ TRAIN = {
     "too many threads": (["threads=100000"], r"threads=100000"),
     "too wide a beam": (["decoding.beam_size=1000000"], r"beam_size=1000000"),
     "scores without names": (["module.metrics=seq2seq"], r"module\.metrics=seq2seq"),
-    "a tokenizer that is built at once": (["~data.tokenizer._partial_"], r"data\.tokenizer: .*_partial_=true"),
     "numbers for choices": (["callbacks=[-1,nan]"], r"callbacks=\[-1,nan\]: expected names"),
     "stopping without scores": (
         ["callbacks=early_stopping", "trainer.limit_val_batches=0"], r"callbacks.early_stopping: there is no val/loss"

@@ -39,9 +39,6 @@ NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer
 MOST = 2**32 - 1
 """Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
-FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
-"""Nodes that are called with more arguments."""
-
 EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
     ("data.max_length.over", "data.max_length.tokens", None),
@@ -92,7 +89,6 @@ def check_keys(settings: Settings) -> None:
     if not (isinstance(own, dict) and all(_is_node(each) for each in own.values())):
         raise InputError(f"module.metrics={own}: expected names of scores, each with a _target_")
     _check_choices(settings)
-    _check_factories(values)
     _check_numbers(values)
     _check_metric(str(config.metric), own, config.decoding.get("beam_size", 1))
     _check_trainer(values["trainer"], settings.given)
@@ -135,16 +131,6 @@ def _check_choices(settings: Settings) -> None:
                 (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
             )
             raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
-
-
-def _check_factories(values: Mapping[Any, Any]) -> None:
-    """Refuse parts that could not be built with what follows from the text."""
-    for place, node, _ in objects(values):
-        is_called = node.get("_partial_", not place.endswith("tokenizer"))
-        if is_called is False and re.fullmatch(FACTORIES, place):
-            raise InputError(
-                f"{place}: a run builds it with what follows from the text: give ++{place}._partial_=true"
-            )
 
 
 def _check_numbers(values: Mapping[Any, Any]) -> None:

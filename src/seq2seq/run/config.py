@@ -65,6 +65,9 @@ PASSED = {
 }
 """Arguments that the program gives to objects of the configuration when it builds them, or before, where they are null."""
 
+FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
+"""Nodes that are built later, with what follows from the text."""
+
 BASES = {
     "model.encoder": ("an encoder", "seq2seq.models.encoder.Encoder"),
     "model.decoder": ("a decoder", "seq2seq.models.decoder.Decoder"),
@@ -316,6 +319,8 @@ def complete(settings: Settings) -> Settings:
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
     for key, node, target in objects(parts):
+        if re.fullmatch(FACTORIES, key):
+            node["_partial_"] = True
         taken, takes_any = arguments_of(target_of(key, target))
         taken |= TAKEN.get(key, {})
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
