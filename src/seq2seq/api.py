@@ -379,7 +379,7 @@ def train(
         source: Sentences to train on, in place of a corpus that ``data=…`` names.
         target: The translation of each.
         validation: Source and target sentences that are held out; without them give
-            ``data.validation.fraction=…``.
+            ``data.split.validation=…``.
         test: The same.
 
     Raises:

@@ -21,7 +21,7 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems
+from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems, unlike
 from seq2seq.common.arguments import flat
 from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
@@ -64,6 +64,17 @@ PASSED = {
     "module": ("model",),
 }
 """Arguments that the program gives to objects of the configuration when it builds them, or before, where they are null."""
+
+FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
+"""Nodes that are built later, with what follows from the text."""
+
+BASES = {
+    "model.encoder": ("an encoder", "seq2seq.models.encoder.Encoder"),
+    "model.decoder": ("a decoder", "seq2seq.models.decoder.Decoder"),
+    "model.decoder.attention.score": ("a score", "seq2seq.attention.other_scores.Score"),
+    "callbacks.NAME": ("a callback", "lightning.pytorch.callbacks.Callback"),
+}
+"""Node -> what its class is called, and the base class whose calls its methods take."""
 
 TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "epoch"]}}
 """Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
@@ -244,7 +255,7 @@ def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
         [
             f"{key}: since 0.5 it is {MOVED[key]}"
             for key in flat(OmegaConf.to_container(config))
-            if key in MOVED
+            if key in MOVED and key.rpartition(".")[2] not in stored().get(config.data._target_, {})
         ]
     )
     read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
@@ -308,6 +319,8 @@ def complete(settings: Settings) -> Settings:
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
     for key, node, target in objects(parts):
+        if re.fullmatch(FACTORIES, key):
+            node["_partial_"] = True
         taken, takes_any = arguments_of(target_of(key, target))
         taken |= TAKEN.get(key, {})
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
@@ -319,7 +332,20 @@ def complete(settings: Settings) -> Settings:
             if name in left or node[name] is None:
                 del node[name]
     check(parts)
+    for key, _, target in objects(parts):
+        require_methods(key, target_of(key, target))
     return Settings(frozen(values), settings.given, tuple(notes))
+
+
+def require_methods(key: str, target: Any) -> None:
+    """Refuse a class whose methods do not take what the program gives them.
+
+    Raises:
+        InputError: Naming the arguments that one of its kind takes.
+    """
+    found = BASES.get(re.sub(r"^callbacks\.[^.]+$", "callbacks.NAME", key))
+    if found and isinstance(target, type) and (said := unlike(target, imported(found[1]))):
+        raise InputError(f"{key}: {said.format(found[0])}")
 
 
 def _is_given(given: Mapping[str, Any], key: str) -> bool:
