@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 LEVELS = [
-    {"errors"},
-    {"common", "attention"},
+    {"common"},
+    {"attention"},
     {"data"},
     {"models", "evaluation"},
     {"decoding", "visualization"},

@@ -24,9 +24,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.options import count
 from seq2seq.data.text import stream_lines
-from seq2seq.errors import InputError
 from seq2seq.run.config import as_value
 from seq2seq.run.messages import exit_on_error
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from seq2seq.common import VERSION
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 
 if TYPE_CHECKING:
     from seq2seq.api import Run, load, train

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.shipped import config_of, model_path
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.decoding.predictions import pairs_of_run, split_of_run
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json

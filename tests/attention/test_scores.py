@@ -17,7 +17,7 @@ from seq2seq.attention import (
     Memory,
     ScaledDotScore,
 )
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 SIZE = 3
 FACTORIES = {

@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
 from seq2seq.models import int8

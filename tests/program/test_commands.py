@@ -17,9 +17,9 @@ import seq2seq
 from seq2seq.cli.main import COMMANDS, command, main
 from seq2seq.cli.parser import parser_of
 from seq2seq.cli.translate import whole_lines
+from seq2seq.common.errors import InputError
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
-from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.visualization.terminal import matrix_lines
 from tensorboard_attention import add_attention

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 from omegaconf import OmegaConf
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.run.checks import check_early
 from seq2seq.run.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import seq2seq
+from seq2seq.common.errors import InputError
 from seq2seq.common.shipped import model_path
 from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
-from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.checks import check_early

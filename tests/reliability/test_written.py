@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import seq2seq
-from seq2seq.errors import InputError, TrainingFailed
+from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
 from tests.conftest import TINY

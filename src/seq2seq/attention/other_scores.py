@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 
 class UnprojectedScore(nn.Module):

@@ -23,7 +23,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from hydra_checked import nearest
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 SHORT = {"output": ["-o"]}
 """Options with a second name."""

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from seq2seq.cli.translate import as_typed
+from seq2seq.common.errors import InputError
 from seq2seq.common.options import Output, Sentence
 from seq2seq.common.progress import announce, announce_replaced
 from seq2seq.common.shipped import config_of, model_name, model_path
-from seq2seq.errors import InputError
 
 PICTURE = Path("attention.png")
 

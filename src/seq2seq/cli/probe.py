@@ -4,10 +4,10 @@ from json import dumps
 from pathlib import Path
 
 from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.common.options import Count, File, Model
 from seq2seq.common.progress import announce
 from seq2seq.data.text import read_lines
-from seq2seq.errors import InputError
 
 
 def probe(

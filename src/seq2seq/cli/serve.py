@@ -5,9 +5,9 @@ import socket
 from pathlib import Path
 from typing import Annotated, Literal
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.options import Count, Model
 from seq2seq.common.progress import announce
-from seq2seq.errors import InputError
 from seq2seq.run.devices import Device
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}

@@ -8,9 +8,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.files import is_address, on_disk
 from seq2seq.common.shipped import config_of, model_path
-from seq2seq.errors import InputError
 
 
 def model(text: str) -> Path:

@@ -6,7 +6,7 @@ Each is a model folder with a card, README.md: data and license, scores, command
 from pathlib import Path
 
 from hydra_checked import nearest
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 MODELS = next(
     (

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 PARTS = "seq2seq.attention", "seq2seq.data.tokenizers", "seq2seq.models"
 """Packages and modules whose classes a model folder may name."""

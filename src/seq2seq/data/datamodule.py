@@ -14,6 +14,7 @@ import lightning.pytorch as pl
 import numpy as np
 
 from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive, Seed
 from seq2seq.common.progress import announce, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
@@ -30,7 +31,6 @@ from seq2seq.data.text import (
 )
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer, save_proved
 from seq2seq.data.words import clean
-from seq2seq.errors import InputError
 
 MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""

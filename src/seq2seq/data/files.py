@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bitext import Column, Columns, holds_pairs, read
+from seq2seq.common.errors import InputError
 from seq2seq.common.files import matching, on_disk
 from seq2seq.common.progress import announce, say_once
 from seq2seq.data.text import SentencePair, read_parallel, refusing
-from seq2seq.errors import InputError
 
 
 def columns_of(

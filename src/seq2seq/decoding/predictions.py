@@ -7,9 +7,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean, split_words
-from seq2seq.errors import InputError
 
 EXAMPLE = re.compile(r"""[^'"`’$\\!.?。！？…]+[.?。？]?""")
 """One sentence, as a shell takes it in quotation marks of any kind."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.languages import base_language, is_unspaced
-from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
 from seq2seq.evaluation.own_metrics import named_by, own_scores
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
 from hydra_checked import parameters_of
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 Texts = Sequence[str]
 

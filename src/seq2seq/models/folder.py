@@ -26,11 +26,11 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from seq2seq.common.arguments import without_unknown
+from seq2seq.common.errors import InputError, NotFinite
 from seq2seq.common.files import read_json
 from seq2seq.common.shipped import config_of
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
-from seq2seq.errors import InputError, NotFinite
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits

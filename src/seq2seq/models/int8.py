@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 SCALE = ".int8_scale"
 

@@ -17,10 +17,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.arguments import flat
+from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.common.files import is_address, listed_in, matching
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.written import Written, claim, event_files
-from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.building import build_module, build_trainer, prepare, read_data
 from seq2seq.run.checks import check_early, checkpoint_files, directions

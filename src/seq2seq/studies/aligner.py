@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
-from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     Floats,

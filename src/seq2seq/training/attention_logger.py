@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.datamodule import Prepared, prepared_of
@@ -20,7 +21,6 @@ from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.translation import weights_of
-from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.training.checkpoint import callbacks_of, is_dry, validation_follows
 from seq2seq.training.gold_pairs import gold_links

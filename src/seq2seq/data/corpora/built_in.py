@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.languages import base_language
-from seq2seq.errors import InputError
 
 
 def built_in(name: str) -> Path:

@@ -5,11 +5,11 @@ from typing import Any
 
 from bitext import Column
 from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import columns_of, read_pairs
 from seq2seq.data.text import Splits, hold_out, in_file_order
-from seq2seq.errors import InputError
 
 
 class TabSeparatedText(TranslationDataModule):
