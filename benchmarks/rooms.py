@@ -19,8 +19,7 @@ LEVELS = [
     {"models", "evaluation"},
     {"decoding", "visualization"},
     {"training", "export", "studies"},
-    {"serving", "run"},
-    {"api"},
+    {"run"},
     {"cli"},
 ]
 """Rooms of seq2seq: each imports from those above it in this list, and from itself."""

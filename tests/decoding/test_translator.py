@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seq2seq.api import Run
+from seq2seq.cli.api import Run
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize

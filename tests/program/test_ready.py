@@ -22,10 +22,10 @@ import pytest
 import yaml
 
 import seq2seq
-from seq2seq.common.shipped import MODELS, SHIPPED
 from seq2seq.decoding.predictions import example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
+from seq2seq.models.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs, forget_checksums
 from tests.test_docs import typed
@@ -427,7 +427,7 @@ class Slow:
 
 def test_the_queue_serves_small_requests_between_the_batches_of_a_large_one():
     pytest.importorskip("fastapi")
-    from seq2seq.serving.server import TranslationQueue, TranslationRequest
+    from seq2seq.export.server import TranslationQueue, TranslationRequest
 
     slow = Slow()
 
@@ -475,7 +475,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
     pytest.importorskip("fastapi")
     from starlette.testclient import TestClient
 
-    from seq2seq.serving.server import Limits, make_app
+    from seq2seq.export.server import Limits, make_app
 
     slow = Slow()
     with TestClient(
@@ -515,7 +515,7 @@ def test_the_request_of_a_client_that_has_gone_leaves_the_queue():
     pytest.importorskip("fastapi")
     import uvicorn
 
-    from seq2seq.serving.server import Limits, make_app
+    from seq2seq.export.server import Limits, make_app
 
     slow = Slow()
     app = make_app(slow, {}, "", Limits(requests=1, seconds=300), batch_size=1)
@@ -552,7 +552,7 @@ def test_requests_that_are_open_when_a_server_ends_are_refused(caplog):
     pytest.importorskip("fastapi")
     import uvicorn
 
-    from seq2seq.serving.server import make_app
+    from seq2seq.export.server import make_app
 
     slow = Slow()
     config = uvicorn.Config(make_app(slow, {}, ""), port=0, log_config=None, timeout_graceful_shutdown=0)
@@ -586,7 +586,7 @@ def test_an_answer_with_attention_is_as_its_schema_says():
     from starlette.testclient import TestClient
 
     from seq2seq.decoding.translator import Translator
-    from seq2seq.serving.server import make_app
+    from seq2seq.export.server import make_app
 
     with TestClient(make_app(Translator.load("grammar-en-fr"), {}, "")) as client:
         (found,) = client.post("/translate", json={"text": "I see it.", "weights": True}).json()[

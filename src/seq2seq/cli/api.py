@@ -5,13 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from seq2seq.common.counted import counted
+from seq2seq.cli.options import AlignmentMethod, Count, File, Model, Precision
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
-from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import config_of, model_path
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.text import SentencePair, read_parallel
+from seq2seq.decoding import PenaltyName
 from seq2seq.decoding.predictions import pairs_of_run, split_of_run
+from seq2seq.models.shipped import config_of, model_path
 from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json
@@ -84,7 +84,7 @@ class Run:
         ensemble: Sequence[Model] = (),
         beam_size: Count = 5,
         n_best: Count = 1,
-        length_penalty: LengthPenalty = "average",
+        length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
         min_ratio: float | None = None,
         max_ratio: float | None = None,
@@ -175,7 +175,7 @@ class Run:
         source: File | None = None,
         reference: File | None = None,
         beam_size: Count = 5,
-        length_penalty: LengthPenalty = "average",
+        length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
         max_ratio: float | None = None,
         beam_threshold: Annotated[float, "NATS"] | None = None,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hydra_checked import nearest
-from seq2seq.cli.interrupts import end_imports_on_interrupt
+from seq2seq.cli.interrupts import end_imports_on_interrupt, require_standard_error
 from seq2seq.cli.parser import parser_of
 from seq2seq.common import VERSION
-from seq2seq.common.progress import announce, require_standard_error
+from seq2seq.common.progress import announce
 
 COMMANDS = {
     "train": "train a model: keys and groups of the configuration",

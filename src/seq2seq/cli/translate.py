@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 from zlib import crc32
 
-from seq2seq.api import Run
-from seq2seq.common.counted import counted
+from seq2seq.cli.api import Run
+from seq2seq.cli.options import Count, File, Model, Output, Sentence
 from seq2seq.common.errors import InputError
-from seq2seq.common.options import Count, File, Model, Output, Sentence
-from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import config_of
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.text import read_lines, stream_lines
+from seq2seq.models.shipped import config_of
 from seq2seq.run.folder import write_json
 
 if TYPE_CHECKING:

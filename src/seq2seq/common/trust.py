@@ -6,10 +6,7 @@ version 1.4 on, Hydra builds objects by a list of packages: those of the program
 names. It refuses what runs text as code or starts programs (``eval``, ``os.system``) in every package.
 """
 
-import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from seq2seq.common.errors import InputError
@@ -19,9 +16,6 @@ PARTS = "seq2seq.attention", "seq2seq.data.tokenizers", "seq2seq.models"
 
 PROGRAM = "seq2seq", "lightning", "torch"
 """Packages whose classes the configuration may always name."""
-
-MAX_BYTES = 64 * 2**20
-"""Of a file of a model folder that is read for the classes that it names."""
 
 
 def is_within(target: object, packages: Iterable[str]) -> bool:
@@ -40,20 +34,6 @@ def require_trusted(target: object, where: str, *, trust_custom_code: bool) -> N
             f"{where} names {target!s:.100}, which is not part of this program: give --trust-custom-code "
             "(in Python trust_custom_code=True) if you trust where it is from"
         )
-
-
-def own_classes(folder: Path) -> list[str]:
-    """Return the classes that a model folder names and that are not part of this program; nothing is imported.
-
-    Files that cannot be read name none.
-    """
-    names: list[str] = []
-    for file in (folder / name for name in ("config.json", "source.json", "target.json")):
-        with suppress(OSError, ValueError, AttributeError, RecursionError):
-            if file.is_file() and file.stat().st_size <= MAX_BYTES:
-                found = json.loads(file.read_text(encoding="utf-8"))
-                names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
-    return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]
 
 
 def packages_of(node: Any) -> list[str]:

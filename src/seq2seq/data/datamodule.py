@@ -13,10 +13,9 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive, Seed
-from seq2seq.common.progress import announce, warn
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
+from seq2seq.common.progress import counted
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean, split_words
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq.common.counted import counted
+from seq2seq.common.progress import counted
 from seq2seq.data.report import listed
 from seq2seq.data.vocabulary import END, UNKNOWN
 from seq2seq.decoding.hypothesis import Hypothesis

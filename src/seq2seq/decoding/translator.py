@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
 from seq2seq.common.marks import shown
-from seq2seq.common.progress import tracked, warn
+from seq2seq.common.progress import counted, tracked, warn
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
-from hydra_checked import parameters_of
 from seq2seq.common.errors import InputError
 
 Texts = Sequence[str]
@@ -37,7 +36,7 @@ def own_scores(
             found = metric(list(hypotheses), targets)  # of these texts alone, in this process alone
             metric.reset()
         else:
-            further = {"sources": sources} if "sources" in parameters_of(metric) else {}
+            further = {"sources": sources} if "sources" in inspect.signature(metric).parameters else {}
             found = metric(hypotheses, references, language, **further)
         parts = (
             {f"{name}_{part}": each for part, each in found.items()}

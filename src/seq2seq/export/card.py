@@ -10,9 +10,8 @@ from typing import Any
 import yaml
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.files import overrides_of, read_file
-from seq2seq.common.shipped import MODELS
-from seq2seq.common.trust import own_classes
+from seq2seq.data.addresses import overrides_of, read_file
+from seq2seq.models.shipped import MODELS, own_classes
 
 CORPORA = {
     "EverydayCorpus": (

@@ -5,12 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
-from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import model_name
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
+from seq2seq.models.shipped import model_name
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation

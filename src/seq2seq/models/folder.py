@@ -27,8 +27,7 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.errors import InputError, NotFinite
-from seq2seq.common.files import read_json
-from seq2seq.common.shipped import config_of
+from seq2seq.data.addresses import read_json
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
 from seq2seq.models.build import STORED, build_model
@@ -36,6 +35,7 @@ from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.proof import prove, require_near, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.models.shipped import config_of
 
 FORMAT_VERSION = 1
 MAX_CONFIG = 2**20
@@ -186,7 +186,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """Read a model folder, the one of a run folder, or a shipped model.
 
     Args:
-        path: The folder, or the name of a model of `seq2seq.common.shipped`.
+        path: The folder, or the name of a model of `seq2seq.models.shipped`.
         trust_custom_code: Whether classes that are not part of this program may be imported and run.
 
     Raises:

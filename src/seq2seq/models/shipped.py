@@ -3,10 +3,13 @@
 Each is a model folder with a card, README.md: data and license, scores, command and commit that made it.
 """
 
+import json
+from contextlib import suppress
 from pathlib import Path
 
 from hydra_checked import nearest
 from seq2seq.common.errors import InputError
+from seq2seq.common.trust import PARTS, is_within, named
 
 MODELS = next(
     (
@@ -22,6 +25,9 @@ MODELS = next(
 
 SHIPPED = [] if MODELS is None else sorted(path.parent.name for path in MODELS.glob("*/config.json"))
 """Names of the shipped models, such as ``grammar-en-fr``."""
+
+MAX_BYTES = 64 * 2**20
+"""Of a file of a model folder that is read for the classes that it names."""
 
 
 def model_path(name: str | Path) -> Path:
@@ -71,3 +77,17 @@ def config_of(name: str | Path) -> Path:
         f"{path}: there is no such folder; {f'did you mean {meant}? ' if meant else ''}give a run folder, "
         f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"
     )
+
+
+def own_classes(folder: Path) -> list[str]:
+    """Return the classes that a model folder names and that are not part of this program; nothing is imported.
+
+    Files that cannot be read name none.
+    """
+    names: list[str] = []
+    for file in (folder / name for name in ("config.json", "source.json", "target.json")):
+        with suppress(OSError, ValueError, AttributeError, RecursionError):
+            if file.is_file() and file.stat().st_size <= MAX_BYTES:
+                found = json.loads(file.read_text(encoding="utf-8"))
+                names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
+    return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]

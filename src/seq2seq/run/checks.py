@@ -16,9 +16,9 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
 from hydra_checked import arguments_of, nearest, objects, parameters_of, problems
 from seq2seq.common.arguments import flat
 from seq2seq.common.errors import InputError
-from seq2seq.common.files import is_address, matching
 from seq2seq.common.progress import warn
-from seq2seq.common.shipped import config_of
+from seq2seq.data.addresses import is_address, matching
+from seq2seq.models.shipped import config_of
 from seq2seq.run.config import (
     CONF,
     PASSED,

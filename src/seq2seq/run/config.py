@@ -26,8 +26,8 @@ from omegaconf import DictConfig, OmegaConf
 from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems
 from seq2seq.common.arguments import flat
 from seq2seq.common.errors import InputError
-from seq2seq.common.files import is_address, matching
 from seq2seq.common.trust import packages_of
+from seq2seq.data.addresses import is_address, matching
 from seq2seq.run.bounds import others
 from seq2seq.run.root import MOVED, Root
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, counted
 from seq2seq.run.config import Settings
 from seq2seq.run.folder import one_a_line, write_folder, write_text
 from seq2seq.run.summary import commit_of_program

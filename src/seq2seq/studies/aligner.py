@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
+from seq2seq.common.progress import counted
 from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
-from seq2seq.common.progress import announce, tracked
+from seq2seq.common.progress import announce, counted, tracked
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer

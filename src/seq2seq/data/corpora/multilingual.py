@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.files import is_address
+from seq2seq.data.addresses import is_address
 from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import is_path

@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 from bitext import Column
-from seq2seq.common.counted import counted
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive
+from seq2seq.common.progress import counted
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import columns_of, read_pairs
 from seq2seq.data.text import Splits, hold_out, in_file_order

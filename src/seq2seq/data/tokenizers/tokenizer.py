@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 
 from seq2seq.common.arguments import without_unknown
 from seq2seq.common.errors import InputError
-from seq2seq.common.files import read_json
 from seq2seq.common.numbers import Positive
 from seq2seq.common.trust import require_trusted
+from seq2seq.data.addresses import read_json
 from seq2seq.data.casing import Casing
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.data.words import clean, lowered

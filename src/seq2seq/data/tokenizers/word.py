@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.files import read_json
 from seq2seq.common.marks import SPACE_MARK, shown
 from seq2seq.common.progress import warn
+from seq2seq.data.addresses import read_json
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.tokenizers.tokenizer import Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
