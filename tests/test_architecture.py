@@ -162,7 +162,7 @@ def module_of(name, modules):
     return name or None
 
 
-MAX_CALLED = 81
+MAX_CALLED = 65
 """Files whose functions a default training calls, from its configuration to its scores."""
 
 

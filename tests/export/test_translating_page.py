@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from seq2seq.common.errors import InputError
+from seq2seq.data.folders import MODELS
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.data.words import lowered
@@ -18,7 +19,6 @@ from seq2seq.export import translating_page
 from seq2seq.export.translating_page import export_page, static_file
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
-from seq2seq.models.shipped import MODELS
 from tensorboard_attention.page import bundle, viewer_modules
 from tests.data.test_casing import WITHIN, casing_of
 from tests.data.test_words import DRAWN, SPELLINGS, WRITTEN

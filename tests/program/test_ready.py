@@ -22,10 +22,9 @@ import pytest
 import yaml
 
 import seq2seq
-from seq2seq.decoding.predictions import example_sentences
+from seq2seq.data.folders import MODELS, SHIPPED, example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
-from seq2seq.models.shipped import MODELS, SHIPPED
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs, forget_checksums
 from tests.test_docs import typed

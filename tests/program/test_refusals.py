@@ -8,9 +8,9 @@ import pytest
 import seq2seq
 from seq2seq.common.errors import InputError
 from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
+from seq2seq.data.folders import model_path
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
-from seq2seq.models.shipped import model_path
 from seq2seq.run.checks import check_early
 from seq2seq.run.config import composed, settings_of
 from tests.conftest import ROOT, TINY

@@ -8,10 +8,9 @@ from typing import Annotated, Any, get_args
 from seq2seq.cli.options import AlignmentMethod, Count, File, Model, Precision
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, counted, warn
+from seq2seq.data.folders import config_of, model_path, pairs_of_run, split_of_run
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.decoding import PenaltyName
-from seq2seq.decoding.predictions import pairs_of_run, split_of_run
-from seq2seq.models.shipped import config_of, model_path
 from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from seq2seq.cli.main import COMMANDS
-from seq2seq.models.shipped import SHIPPED
+from seq2seq.data.folders import SHIPPED
 
 BASH = """\
 _seq2seq() {

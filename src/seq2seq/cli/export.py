@@ -10,7 +10,7 @@ from seq2seq.cli.show import PAGE_MARK
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
 from seq2seq.common.written import require_mark
-from seq2seq.models.shipped import config_of, model_path
+from seq2seq.data.folders import config_of, model_path
 
 
 def export(

@@ -12,7 +12,7 @@ from annotated_types import Ge, Le
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
 from seq2seq.data.addresses import is_address, on_disk
-from seq2seq.models.shipped import config_of, model_path
+from seq2seq.data.folders import config_of, model_path
 
 
 def model(text: str) -> Path:

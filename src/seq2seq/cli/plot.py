@@ -10,7 +10,7 @@ from seq2seq.cli.show import announce_replaced
 from seq2seq.cli.translate import as_typed
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.models.shipped import config_of, model_name, model_path
+from seq2seq.data.folders import config_of, model_name, model_path
 
 PICTURE = Path("attention.png")
 

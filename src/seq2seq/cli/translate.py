@@ -18,8 +18,8 @@ from seq2seq.cli.api import Run
 from seq2seq.cli.options import Count, File, Model, Output, Sentence
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, counted, warn
+from seq2seq.data.folders import config_of
 from seq2seq.data.text import read_lines, stream_lines
-from seq2seq.models.shipped import config_of
 from seq2seq.run.folder import write_json
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from torch import Tensor
 from seq2seq.attention import Attention, MeanAttention
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
+from seq2seq.data.folders import config_of, own_classes
 from seq2seq.data.languages import base_language, has_dotless_i
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -35,7 +36,6 @@ from seq2seq.models.folder import load_model_folder, tied_names
 from seq2seq.models.int8 import as_json, base64_of
 from seq2seq.models.layers import GRUCell
 from seq2seq.models.proof import Steps, prove, require_near
-from seq2seq.models.shipped import config_of, own_classes
 from tensorboard_attention import Framed, bundle, color_scales, html_page, viewer_modules
 
 SCORES = {

@@ -24,11 +24,10 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems
-from seq2seq.common.arguments import flat
 from seq2seq.common.errors import InputError
-from seq2seq.common.trust import packages_of
+from seq2seq.common.named import flat, packages_of
 from seq2seq.data.addresses import is_address, matching
-from seq2seq.run.bounds import others
+from seq2seq.run.bounds import BY_CLASS
 from seq2seq.run.root import MOVED, Root
 
 CONF = next(
@@ -404,7 +403,7 @@ def check(node: Any, key: str = "") -> None:
             value. The message names the keys and the nearest argument.
     """
     taken = {place: {name: kind_of(hint) for name, hint in hints.items()} for place, hints in TAKEN.items()}
-    refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=others()))
+    refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=BY_CLASS))
 
 
 def refuse(found: Sequence[str]) -> None:

@@ -98,7 +98,7 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
-    from seq2seq.evaluation.own_metrics import named_by
+    from seq2seq.evaluation.metrics import named_by
     from seq2seq.training.hparams import write_hparams
 
     given = {"seed": settings.config.seed, **settings.given}

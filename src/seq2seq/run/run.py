@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import flat
 from seq2seq.common.errors import InputError, TrainingFailed
+from seq2seq.common.named import flat
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.written import Written, claim, event_files
 from seq2seq.data.addresses import is_address, listed_in, matching

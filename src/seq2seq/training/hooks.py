@@ -11,8 +11,8 @@ from lightning.pytorch.callbacks import Callback, WeightAveraging
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from seq2seq.common.arguments import tell_unknown, without_unknown
 from seq2seq.common.errors import InputError
+from seq2seq.common.named import tell_unknown, without_unknown
 from seq2seq.common.numbers import Dropout, NotNegative, Weight
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
