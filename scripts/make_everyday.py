@@ -12,8 +12,8 @@ Kept are short sentences of words that are frequent in speech, with one translat
    small model learns from translations that follow the words. All translations of a test sentence are its references.
 3. Phrases of our own (`PHRASES`) add names, prices, months, weekdays and times, which are rare in Tatoeba.
 
-With ``--all`` every sentence is kept with every translation, and so are all members of a family in training; another
-language than French has no phrases of our own.
+With ``--all`` every sentence is kept with every translation, and so are all members of a family in training, which gets
+variants of its pairs (`vary_pairs.py`) in addition.
 """
 
 import argparse
@@ -30,9 +30,10 @@ from math import log
 from pathlib import Path
 
 import yaml
+from vary_pairs import varied
 
-PHRASES = Path(__file__).parents[1] / "data" / "everyday" / "phrases.yaml"
-"""Templates of our own, lists of names and numbers that fill them, and words that are kept however rare they are."""
+PHRASES = Path(__file__).parents[1] / "data" / "everyday" / "phrases"
+"""A file for each language: templates of our own, and lists of names and numbers that fill them."""
 
 WORD = re.compile(r"[^\W\d_]+(?:['’](?:[^\W\d_]+|$))?|\d+(?:[.,:]\d+)*")
 """A word with what follows its apostrophe: don't, l'ami is two."""
@@ -159,6 +160,15 @@ def model_1(pairs: Sequence[tuple[list[str], list[str]]], rounds: int = 5) -> Ta
     return table
 
 
+def both_tables(pairs: Iterable[tuple[str, str]]) -> tuple[Table, Table]:
+    """Return the tables of model 1 from English to the other language and back; "" stands for no word."""
+    split = [(words(source), french_words(target)) for source, target in pairs]
+    return (
+        model_1([(["", *source], target) for source, target in split]),
+        model_1([(["", *target], source) for source, target in split]),
+    )
+
+
 def likelihood(table: Table, source: list[str], target: list[str]) -> float:
     """Return the mean log-probability of a target word by model 1."""
     return sum(
@@ -182,20 +192,25 @@ def fits(source: str, target: str) -> bool:
 
 
 def filled(
-    phrases: dict[str, list[str]], lists: dict[str, list[str]], each: int, draw: random.Random
+    templates: Sequence[str], lists: dict[str, list[str]], each: int, draw: random.Random
 ) -> Iterator[tuple[str, str]]:
     """Return the phrases of our own: each template, its names in braces replaced by so many draws from the lists."""
-    for template in phrases["templates"]:
+    for template in templates:
         source, target = template.split(" = ")
         keys = sorted(set(re.findall(r"\{(\w+?)\d?\}", source)))
         slots = sorted(set(re.findall(r"\{(\w+)\}", source)))
         made = set()
         for _ in range(each if keys else 1):
-            values = {slot: draw.choice(lists[slot.rstrip("12")]).partition(" = ") for slot in slots}
+            values = {slot: draw.choice(lists[slot.rstrip("123")]).partition(" = ") for slot in slots}
             left = source.format(**{slot: value[0] for slot, value in values.items()})
             right = target.format(**{slot: value[2] or value[0] for slot, value in values.items()})
-            made.add((left[0].upper() + left[1:], right[0].upper() + right[1:]))
+            made.add((capitalized(left), capitalized(right)))
         yield from sorted(made)
+
+
+def capitalized(text: str) -> str:
+    """Return a sentence with a capital as its first letter, which an inverted mark of Spanish may precede."""
+    return re.sub(r"^([¿¡]?)(.)", lambda found: found[1] + found[2].upper(), text)
 
 
 def frequent(texts: Iterable[list[str]], number: int, more: Iterable[str] = ()) -> set[str]:
@@ -213,9 +228,7 @@ def choose(
     every = [
         (source, target) for source, targets in found.items() for target in targets if fits(source, target)
     ]
-    pairs = [(["", *words(source)], french_words(target)) for source, target in every]
-    forward = model_1(pairs)
-    backward = model_1([(["", *target], source[1:]) for source, target in pairs])
+    forward, backward = both_tables(every)
     english = frequent(
         (words(source) for source in found), options.words, itertools.chain(*(words(each) for each, _ in own))
     )
@@ -249,8 +262,9 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="every sentence with every translation")
     options = parser.parse_args()
     draw = random.Random(1)
-    phrases = yaml.safe_load(PHRASES.read_text(encoding="utf-8"))
-    own = [*filled(phrases, phrases["lists"], 12, draw)] if "fr" in options.source.name else []
+    language = options.source.name.partition(".")[0].removeprefix("en-")
+    phrases = yaml.safe_load((PHRASES / f"{language}.yaml").read_text(encoding="utf-8"))
+    own = [*filled(phrases["templates"], phrases["lists"], 12, draw)]
     found = read(options.source)
     if options.all:
         options.pairs = options.family = 10**9
@@ -274,6 +288,10 @@ def main() -> None:
         split["train"] += members[: options.family]
     draw.shuffle(split["train"])
     split["train"] = [*split["train"][: options.pairs], *own]
+    if options.all:
+        own += filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
+        tables = both_tables(split["train"])
+        split["train"] = [*varied(split["train"], tables, phrases["lists"], draw), *own]
     draw.shuffle(split["train"])
     lines = [
         "\t".join(

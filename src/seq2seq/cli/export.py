@@ -14,7 +14,7 @@ from seq2seq.data.folders import config_of, model_path
 
 
 def export(
-    what: Literal["onnx", "attention", "page", "model"],
+    what: Literal["onnx", "attention", "page", "js", "model"],
     model: Annotated[str | Path, "MODEL", model_path],
     *,
     output: Output,
@@ -26,11 +26,12 @@ def export(
     precision: Precision = "bf16",
     commit: str | None = None,
 ) -> None:
-    """Export a model: ``seq2seq export onnx|attention|page|model MODEL -o FILE``
+    """Export a model: ``seq2seq export onnx|attention|page|js|model MODEL -o FILE``
 
     onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
     HTML file, with the records of a run folder or with the translations of --source FILE. page writes the model as one
-    HTML file that translates in the browser. model writes the model of a finished run as a model folder with rounded
+    HTML file that translates in the browser. js writes it as a module of JavaScript for a page of your own, into a folder
+    with an example page. model writes the model of a finished run as a model folder with rounded
     weights and a model card, whose scores are those of the rounded weights.
 
     Args:
@@ -61,11 +62,12 @@ def export(
         raise InputError("--target and --beam-size translate the lines of --source FILE: give it")
     if what != "attention" or source is not None:
         config_of(folder)
-    if what in ("onnx", "model") and output.is_file():
+    if what in ("onnx", "js", "model") and output.is_file():
         raise InputError(f"-o {output} is a file: give a folder")
     if what in ("attention", "page"):
         require_mark(page_file(str(output)), PAGE_MARK)
-    is_there = (output / "encoder.onnx" if what == "onnx" else output).exists()
+    first = {"onnx": "encoder.onnx", "js": "translator.js"}.get(what, "")
+    is_there = (output / first).exists()
     announce(f"exporting: {what}")
     if what == "onnx":
         # before PyTorch is loaded: it warns of packed sequences, whatever the result, which is compared below
@@ -74,6 +76,10 @@ def export(
 
         for path in export_onnx(folder, output, trust_custom_code=trust_custom_code):
             print(path)
+    elif what == "js":
+        from seq2seq.export.web import export_js
+
+        print(*export_js(folder, output), sep="\n")
     elif what == "model":
         from seq2seq.export.card import save_pretrained
 

@@ -1,7 +1,9 @@
 """The command that serves a model over HTTP."""
 
 import os
+import re
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +18,15 @@ FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket
 """Addresses: this machine only, all of IPv4, all of IPv6."""
 
 
+def origin(text: str) -> str:
+    """Return the scheme, host and port of web pages."""
+    if text != "*" and not re.fullmatch(r"https?://[^/\s]+", text):
+        raise InputError(
+            f"--allow-origin {text}: give scheme, host and port, such as https://example.org; *: any"
+        )
+    return text
+
+
 def serve(
     model: Model,
     *,
@@ -28,6 +39,7 @@ def serve(
     max_texts: Count = 64,
     max_characters: Count = 2000,
     max_requests: Count = 256,
+    allow_origin: Sequence[Annotated[str, "URL", origin]] = (),
     trust_custom_code: bool = False,
 ) -> None:
     """Serve a model over HTTP: ``seq2seq serve MODEL --port 8000``
@@ -50,6 +62,7 @@ def serve(
         max_texts: Maximum sentences of a request.
         max_characters: Maximum characters of a sentence.
         max_requests: Maximum translation requests at the same time; at most a quarter of `ulimit -n`.
+        allow_origin: Web pages of these origins may call the server, such as https://example.org; *: all.
         trust_custom_code: Import classes that the model folder names.
     """
     try:
@@ -58,6 +71,8 @@ def serve(
         raise InputError(f"--port {port}: {os.strerror(error.errno or 0)}; choose another one") from error
     announce("loading PyTorch and the model")
     try:
+        from fastapi.middleware.cors import CORSMiddleware
+
         from seq2seq.export import program
         from seq2seq.export.server import Limits
     except ImportError as error:
@@ -67,5 +82,8 @@ def serve(
     limits = Limits(max_texts, max_characters, min(max_requests, program.FILES // 4), timeout)
     app = program.application(
         Path(model), device, limits, batch_size=batch_size, to=to, trust_custom_code=trust_custom_code
+    )
+    app.add_middleware(
+        CORSMiddleware, allow_origins=allow_origin, allow_methods=["POST"], allow_headers=["Content-Type"]
     )
     program.serve(app, limits, host, port)

@@ -39,17 +39,25 @@ class SentencePieceTokenizer(Tokenizer):
         sampling: Exponent alpha of subword regularization with a unigram model: in every epoch each word gets
             one of its 64 most probable segmentations, drawn with probabilities raised to alpha (Kudo 2018);
             None: always the most probable one.
+        split_digits: Each digit is a piece, so that figures that were never seen are copied.
         **options: Arguments of `Tokenizer`; if `vocab_size` is None, it follows the number of sentences.
     """
 
     has_subwords = True
 
-    def __init__(self, *, model_type: str = "bpe", sampling: float | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        model_type: str = "bpe",
+        sampling: float | None = None,
+        split_digits: bool = True,
+        **options: Any,
+    ) -> None:
         if model_type not in ("unigram", "bpe"):
             raise InputError(f"data.tokenizer.model_type={model_type}: choose unigram or bpe")
         if sampling is not None and model_type != "unigram":
             raise InputError("data.tokenizer.sampling needs model_type=unigram")
-        self.model_type, self.sampling = model_type, sampling
+        self.model_type, self.sampling, self.split_digits = model_type, sampling, split_digits
         self.model: Any = None
         super().__init__(**options)
 
@@ -75,6 +83,7 @@ class SentencePieceTokenizer(Tokenizer):
                 model_type=self.model_type,
                 vocab_size=size,
                 hard_vocab_limit=False,
+                split_digits=self.split_digits,
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 byte_fallback=True,

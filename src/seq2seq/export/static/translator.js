@@ -1,0 +1,32 @@
+
+// What a page of your own imports: import { load } from "./translator.js".
+
+const DEFAULTS = { beam: 5, penalty: "average", alpha: 0.6 };
+
+// Read the model of a folder. An address is relative to the page.
+export async function load(folder) {
+  const address = new URL(`${folder.replace(/\/*$/u, "")}/model.json`, globalThis.document?.baseURI ?? import.meta.url);
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`${address}: ${answer.status} ${answer.statusText}`);
+  return new Loaded(new Translator(await answer.json()));
+}
+
+class Loaded {
+  constructor(translator) {
+    this.translator = translator;
+  }
+
+  // The translation of a sentence. options: beam, 1 for greedy search; penalty, "none", "average" or "gnmt" with alpha.
+  async translate(text, options = {}) {
+    return (await this.explain(text, options)).text;
+  }
+
+  // {text, source, target, weights}: the tokens, and a row of weights over the source for each target token.
+  async explain(text, options = {}) {
+    const sentence = this.translator.read(text.replace(/\s*\n\s*/gu, " "));
+    if (!sentence) return { text: "", source: [], target: [], weights: [] };
+    const { source, target, text: found, weights } = this.translator.translate(sentence, { ...DEFAULTS, ...options });
+    const rows = target.map((_, row) => [...weights.subarray(row * source.length, (row + 1) * source.length)]);
+    return { text: found, source, target, weights: rows };
+  }
+}

@@ -1,0 +1,50 @@
+"""The module of JavaScript for pages of others translates as Python does."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from seq2seq.common.errors import InputError
+from seq2seq.decoding.search import search_from_options
+from seq2seq.decoding.translator import Translator
+from seq2seq.export.web import export_js
+from tests.small import built_in_pairs
+
+PROGRAM = """
+import fs from "node:fs";
+globalThis.fetch = async (url) => ({ ok: true, json: async () => JSON.parse(fs.readFileSync(new URL(url))) });
+const { load } = await import(process.argv[1]);
+const translator = await load("model/");
+const found = [];
+for (const text of JSON.parse(fs.readFileSync(0, "utf8"))) found.push(await translator.explain(text));
+console.log(JSON.stringify(found));
+"""
+
+
+def test_the_module_translates_as_python_does(tmp_path):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node")
+    paths = export_js("grammar-en-fr", tmp_path)
+    sentences = ["", *(pair.source for pair in built_in_pairs(200))]
+    command = [node, "--input-type=module", "-e", PROGRAM, str(tmp_path / "translator.js")]
+    done = subprocess.run(command, input=json.dumps(sentences), capture_output=True, text=True, check=True)
+    search = search_from_options(beam_size=5, length_penalty="average")
+    for of_page, wanted in zip(
+        json.loads(done.stdout),
+        Translator.load("grammar-en-fr").translate(sentences, search=search),
+        strict=True,
+    ):
+        assert of_page["text"] == wanted.text
+        assert len(of_page["weights"]) == len(of_page["target"])
+        assert all(abs(sum(row) - 1) < 1e-9 for row in of_page["weights"])
+    assert export_js("grammar-en-fr", tmp_path) == paths  # its own files are replaced
+
+
+def test_a_file_of_the_user_is_not_replaced(tmp_path):
+    (tmp_path / "example.html").write_text("mine")
+    with pytest.raises(InputError, match="example.html is nothing that this export writes"):
+        export_js("grammar-en-fr", tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["example.html"]
