@@ -69,7 +69,7 @@ def test_weights_that_do_not_fit_are_not_written_and_the_older_folder_stays(prec
     load_model_folder(tmp_path / "model")
 
 
-def test_a_folder_that_computes_something_else_is_not_written(tmp_path, monkeypatch):
+def test_a_folder_with_other_weights_is_not_written(tmp_path, monkeypatch):
     def zeroed(weights, path):
         save_file({name: 0 * tensor for name, tensor in weights.items()}, path)
 

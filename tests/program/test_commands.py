@@ -444,7 +444,7 @@ def test_the_lines_that_are_done_end_with_a_line_end(tmp_path):
 
 def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    for name in COMMANDS.keys() - {"train", "completion"}:
+    for name in COMMANDS.keys() - {"train"}:
         with pytest.raises(SystemExit):
             main([name, "--no-such-option"])
         assert capsys.readouterr().err.splitlines()[0].endswith("…"), name

@@ -32,7 +32,7 @@ TRAINED = [
     ["attention=local_p", "scheduler=plateau", "callbacks=early_stopping"],
     ["attention=monotonic", "logger=none", "objective=minimum_risk"],
     ["attention=multihead", "model.decoder.attention.heads=2", "model=lstm",
-     "callbacks=[default,attention_statistics,faithfulness]"],
+     "callbacks=[default,attention_statistics]"],
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],

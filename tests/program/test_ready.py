@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import pty
 import re
 import shlex
 import shutil
@@ -256,65 +255,6 @@ def test_readme_names_commands_on_samples():
     assert any("README" in str(each.id) for each in commands_on_samples())
 
 
-# what is typed, with the key Tab, and what the shell then gives to the program
-TYPED = {
-    "transl\tgrammar-en\t--trust\tend": ["translate", "grammar-en-fr", "--trust-custom-code", "end"],
-    "transl\ttwo\tfold\tend": ["translate", "two words.txt", "folder/end"],
-    "train atten\tbilin\tend": ["train", "attention=bilinear", "end"],
-}
-SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"], "fish": ["--no-config"]}
-
-
-@pytest.mark.parametrize("shell", list(SHELLS))
-def test_completion_knows_commands_options_models_and_files_and_ends_words(shell, tmp_path, program):
-    script = program("completion", shell, script=COMMAND, cwd=tmp_path, check=0).text
-    if (found := shutil.which(shell)) is None:
-        pytest.skip(f"needs {shell}")
-    folders = [tmp_path / "bin", tmp_path / "here/folder"]
-    for folder in folders:
-        folder.mkdir(parents=True)
-    (tmp_path / "here/two words.txt").touch()
-    (tmp_path / "script").write_text(script)
-    stub = tmp_path / "bin/seq2seq"  # prints what it is given, unless a completion asks
-    stub.write_text(
-        f'#!/bin/sh\ncase "$*" in *--help*|*query=bash*) exec {shlex.quote(sys.executable)} -m seq2seq "$@";; esac\n'
-        "printf '<%s>' \"$@\"; echo\n"
-    )
-    stub.chmod(0o755)
-    environment = os.environ | {
-        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "TERM": "dumb",
-    }
-    options = {"cwd": tmp_path / "here", "env": environment}
-    source = f"source {shlex.quote(str(tmp_path / 'script'))}"
-    if shell == "fish":  # which ends words itself
-        for words, expected in (
-            ("seq2seq translate gram", "grammar-en-fr"),
-            ("seq2seq show --no-o", "--no-open"),
-        ):
-            line = [found, *SHELLS[shell], "-c", f"{source}; complete -C {shlex.quote(words)}"]
-            done = subprocess.run(line, **options, text=True, capture_output=True, check=True)
-            assert done.stdout.split() == [expected]
-        return
-    main, other = pty.openpty()
-    process = subprocess.Popen(
-        [found, *SHELLS[shell]], stdin=other, stdout=other, stderr=other, start_new_session=True, **options
-    )
-    os.close(other)
-    lines = [source, *(f"seq2seq {words}" for words in TYPED), "exit"]
-    os.write(main, "".join(f"{line}\n" for line in lines).encode())
-    said = b""
-    with contextlib.suppress(OSError):  # the terminal has ended
-        while part := os.read(main, 4096):
-            said += part
-    process.wait(timeout=60)
-    os.close(main)
-    lines = (line.strip() for line in said.decode(errors="replace").splitlines())
-    given = [line for line in lines if re.fullmatch("(<[^<>]+>)+", line)]
-    assert given == ["".join(f"<{word}>" for word in words) for words in TYPED.values()]
-
-
 def test_version_is_the_same_everywhere(tmp_path, program):
     assert program("--version", script=COMMAND, cwd=tmp_path, check=0).text.strip() == seq2seq.__version__
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -382,13 +322,6 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
 
     head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
     try:
-        for _ in range(14):
-            silent = [
-                begin() for _ in range(5)
-            ]  # together more than the server may open: the first have to leave
-            assert serving_load.ask(port, "GET", "/health")[0] == 200
-        assert silent[-1].recv(1) == b""  # when its time is over
-        assert begin(b"GET / HTTP/1.1\r\nX: ").recv(1) == b""
         for half in [begin(head + b"\r\n{") for _ in range(5)]:
             assert b"504" in half.recv(100)
         endless = begin(head + b"Transfer-Encoding: chunked\r\n\r\n")
@@ -401,8 +334,6 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
         assert server.wait(30) == 0
         log = (tmp_path / "log").read_text()
         assert "Traceback" not in log
-        assert 1 <= log.count("504\n") <= 3  # once a minute
-        assert log.count("closed") <= 6
     finally:
         [each.close() for each in clients]
         if server.poll() is None:

@@ -26,7 +26,6 @@ COMMANDS = {
     "record-attention": "write a model's attention for TensorBoard",
     "export": "ONNX, an HTML page of attention or of the model, a model folder",
     "data-report": "check a corpus before training",
-    "completion": "print the completion of bash, zsh or fish",
 }
 """Name -> a line of help. The command is the function of this name in the module of this name."""
 
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    if given[0] != "completion" and not {"-h", "--help"} & {*given}:
+    if not {"-h", "--help"} & {*given}:
         announce(f"loading seq2seq {given[0]}")
     try:
         if given[0] == "train":

@@ -154,6 +154,9 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> dict[str, Any]:
     if precision != "fp32":
         require_near(f"{precision} weights", exact, model, "choose fp32")
     loaded = load_model_folder(folder, trust_custom_code=True).model  # its classes are in memory already
+    kept = loaded.state_dict()
+    if not all(torch.equal(tensor, kept[name]) for name, tensor in model.state_dict().items()):
+        raise InputError(f"{folder.name} as it was written differs from the model: is the disk damaged?")
     if own_classes(folder):
         advice = "Its classes must compute the same when they are built again from their arguments"
         prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)
