@@ -179,7 +179,7 @@ def translate(tasks: Sequence[Task], pairs: Path, options: argparse.Namespace) -
         made, part = pairs / f"{task.stem}.{task.other}", pairs.parent / f"{pairs.name}-{task.stem}.part"
         if not made.exists():
             command = ["-m", "seq2seq", "translate", str(task.teacher), "--source", str(task.text)]
-            run(*command, "--to", task.other, "--output", str(part), "--resume", "--device", options.device)
+            run(*command, "--to", task.other, "--output", str(part), "--device", options.device)
             part.replace(made)
 
     with ThreadPoolExecutor(options.jobs) as pool:
