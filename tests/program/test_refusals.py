@@ -300,14 +300,6 @@ def test_an_export_does_not_replace_the_model_that_was_scored(run):
     assert held(run) == before
 
 
-def test_a_reverse_model_has_the_other_direction(tmp_path):
-    for name in ("a.en", "a.fr"):
-        (tmp_path / name).write_text("I see the dog.\n")
-    model, files = seq2seq.load("grammar-en-fr"), {"source": tmp_path / "a.en", "target": tmp_path / "a.fr"}
-    with pytest.raises(InputError, match="from fr into en is needed"):
-        model.align(**files, reverse="grammar-en-fr", method="intersection")
-
-
 def test_limits_are_those_of_both_searches():
     from seq2seq.data.text import SentencePair
     from seq2seq.decoding.scoring import score_searches

@@ -107,26 +107,6 @@ def argmax_links(weights: npt.ArrayLike) -> Links:
     return frozenset(zip(matrix[rows].argmax(axis=1).tolist(), rows, strict=True))
 
 
-def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
-    """Link each target word to every source word with at least that weight, and with any."""
-    values = np.asarray(weights)
-    rows, columns = np.nonzero((values >= threshold) & (values > 0))
-    return frozenset(zip(columns.tolist(), rows.tolist(), strict=True))
-
-
-def reversed_links(links: Links) -> Links:
-    """Swap the sides of links of a model from target to source."""
-    return frozenset((source, target) for target, source in links)
-
-
-def symmetrized(forward: Links, backward: Links, method: str) -> Links:
-    """Return the intersection, or else the union, of the links of both directions (Och and Ney 2003).
-
-    Those of the model from target to source have been swapped by `reversed_links`.
-    """
-    return forward & backward if method == "intersection" else forward | backward
-
-
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[range]:
     """Return the indices of the words that each token has a part of: more than one if it crosses a border.
 
