@@ -208,14 +208,14 @@ def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
 
 
 def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
-    done = program(
-        "demo", "--sentence", "Click the button to close the dialog.", script=COMMAND, cwd=tmp_path, check=0
-    )
+    sentence = "Click the button to close the dialog."
+    done = program("demo", "--sentence", sentence, script=COMMAND, cwd=tmp_path, check=0)
     assert "Klicken Sie auf die Schaltfläche, um den Dialog zu schließen." in done.text
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert "Click the button to close the dialog." in (tmp_path / "demo.html").read_text(encoding="utf-8")
-    done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
-    assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+    assert sentence in (tmp_path / "demo.html").read_text(encoding="utf-8")
+
+
+def test_examples_of_cards_are_sentences_and_what_is_none_is_left_out(tmp_path):
     for name in SHIPPED:
         assert len(found := examples(MODELS / name)) == 3
         assert all(example_sentences([text, "another one of five words"], 1) == [text] for text in found)
@@ -420,22 +420,18 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         assert 'status="500"} 1.0' in client.get("/metrics").text
         assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
         assert client.post("/translate", content=iter([b"{}", b" " * 10**6])).status_code == 413
-        refused = client.post(
-            "/translate", content=b'{"text": "a"', headers={"Content-Type": "application/json"}
-        )
-        assert (refused.status_code, "no JSON" in refused.json()["detail"]) == (422, True)
-        latin = client.post(
-            "/translate", content=b'{"text": "caf\xe9"}', headers={"Content-Type": "application/json"}
-        )
-        assert (latin.status_code, "UTF-8" in latin.json()["detail"]) == (400, True)
+        for content, kind, status in (
+            (b'{"text": "a"', "application/json", 422), (b'{"text": "caf\xe9"}', "application/json", 400),
+            (b'{"text": "\\ud800"}', "application/json", 422), (b'{"text": "a"}', "text/plain", 422),
+        ):  # fmt: skip
+            refused = client.post("/translate", content=content, headers={"Content-Type": kind})
+            assert (refused.status_code, type(refused.json()["detail"])) == (status, str)
         narrow = client.post("/translate", json={"text": "a", "beam_size": 1, "alternatives": 5})
         assert (narrow.status_code, "beam_size" in narrow.json()["detail"]) == (422, True)
         assert client.post("/translate", json={"text": "a", "alternatives": 8}).status_code == 200
         for body in ('{"text": null}', '{"text": 5}', '{"text": "a", "beam_size": true}'):
             refused = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
-            assert (refused.status_code, ".str" in refused.json()["detail"]) == (422, False)
-        plain = client.post("/translate", content=b'{"text": "a"}', headers={"Content-Type": "text/plain"})
-        assert (plain.status_code, "Content-Type" in plain.json()["detail"]) == (422, True)
+            assert (refused.status_code, refused.json()["detail"][:5]) == (422, "body.")
         schema = client.get("/openapi.json").json()
         assert schema["info"]["title"] == "seq2seq"
         assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
