@@ -3,8 +3,8 @@
 import sys
 
 try:
-    from seq2seq.cli.interrupts import end_imports_on_interrupt
-    from seq2seq.common.progress import announce, require_standard_error
+    from seq2seq.cli.interrupts import end_imports_on_interrupt, require_standard_error
+    from seq2seq.common.progress import announce
 
     end_imports_on_interrupt()
     require_standard_error()

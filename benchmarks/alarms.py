@@ -50,7 +50,6 @@ from seq2seq.data.batching import BatchSize, shuffled_order, sorted_order
 from seq2seq.data.datamodule import Prepared
 from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.vocabulary import END
-from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.forced import force_decode
 from seq2seq.models import (
     BahdanauDecoder,
@@ -62,14 +61,13 @@ from seq2seq.models import (
     build_model,
 )
 from seq2seq.studies.attention_statistics import AttentionStatistics, alarms, attention_statistics
-from seq2seq.studies.faithfulness import effect_statistics
 from seq2seq.visualization.heatmap import save_heatmap
 
 STEPS = 700
 BATCH_SIZE = BatchSize(sentences=32, tokens=None)
 SIZE = 32
 """Of the embeddings and the encoder; decoder states are twice as large."""
-TRAIN, HELD_OUT, RECORDED = 6000, 200, 16
+TRAIN, HELD_OUT = 6000, 200
 MOST_CHARACTERS = {"grammar": 22, "reverse": 9, "tatoeba": 18}
 """Of a side of a pair: short sentences are learned quickly."""
 
@@ -304,11 +302,7 @@ def statistics_of(model: Seq2Seq, split: EncodedSplit) -> dict[str, float]:
         loss += F.cross_entropy(logits, wanted, reduction="sum").item()
         tokens += len(wanted)
         sums += attention_statistics(weights.mean(dim=2), batch.source.lengths, batch.target_lengths)
-    recorded = Batch.from_split(split, range(RECORDED))
-    weights = [each.weights.double().numpy() for each in force_decode(model, recorded)]
-    return (
-        {"loss": loss / tokens} | sums.metrics() | effect_statistics(weights, leave_one_out(model, recorded))
-    )
+    return {"loss": loss / tokens} | sums.metrics()
 
 
 def validations_of(run: Path) -> dict[int, dict[str, float]]:

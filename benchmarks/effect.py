@@ -13,13 +13,12 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
-from seq2seq.common.shipped import model_path
 from seq2seq.data import GrammarCorpus
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
+from seq2seq.data.folders import model_path
 from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.forced import force_decode
 from seq2seq.models.folder import load_model_folder
-from seq2seq.studies.faithfulness import effect_statistics
 
 STEPS, VALIDATIONS, ROUNDS, SENTENCES, BATCH = 1668, 3, 15, 16, 36
 
@@ -55,8 +54,8 @@ def main() -> None:
 
     def effects() -> None:
         model.eval()
-        weights = [each.weights.double().numpy() for each in force_decode(model, recorded)]
-        effect_statistics(weights, leave_one_out(model, recorded))
+        force_decode(model, recorded)
+        leave_one_out(model, recorded)
 
     effects()  # imports
     of_steps, of_effects = list[float](), list[float]()

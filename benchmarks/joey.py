@@ -34,8 +34,8 @@ Pieces = list[tuple[list[str], list[str]]]
 
 def corpus() -> tuple[Any, Any, dict[str, Pieces]]:
     """Return the splits, the tokenizers of source and target, and the pieces of each split."""
-    from seq2seq.common.shipped import model_path
     from seq2seq.data import LibreOfficeHelp
+    from seq2seq.data.folders import model_path
     from seq2seq.data.tokenizers import load_tokenizers
 
     splits = LibreOfficeHelp(source_language=LANGUAGES[0], target_language=LANGUAGES[1]).read()

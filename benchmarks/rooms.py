@@ -13,14 +13,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 LEVELS = [
-    {"errors"},
-    {"common", "attention"},
+    {"common"},
+    {"attention"},
     {"data"},
     {"models", "evaluation"},
     {"decoding", "visualization"},
     {"training", "export", "studies"},
-    {"serving", "run"},
-    {"api"},
+    {"run"},
     {"cli"},
 ]
 """Rooms of seq2seq: each imports from those above it in this list, and from itself."""

@@ -24,9 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.common.options import count
+from seq2seq.cli.options import Count
+from seq2seq.cli.parser import number_of
+from seq2seq.common.errors import InputError
 from seq2seq.data.text import stream_lines
-from seq2seq.errors import InputError
 from seq2seq.run.config import as_value
 from seq2seq.run.messages import exit_on_error
 
@@ -105,14 +106,20 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--test", default="test_2016_flickr", help="files to score (default: test_2016_flickr)"
     )
-    parser.add_argument("--teachers", type=count, default=4, help="number of teachers (default: 4)")
+    parser.add_argument(
+        "--teachers", type=number_of(Count), default=4, help="number of teachers (default: 4)"
+    )
     parser.add_argument("--students", type=int, default=1, help="number of students (default: 1; 0: none)")
-    parser.add_argument("--epochs", type=count, default=3, help="of a student, over all pairs (default: 3)")
+    parser.add_argument(
+        "--epochs", type=number_of(Count), default=3, help="of a student, over all pairs (default: 3)"
+    )
     parser.add_argument(
         "--text", type=Path, nargs="+", default=[], help="further text in the target language"
     )
     parser.add_argument("--name", default="more", help="of what --text makes (default: more)")
-    parser.add_argument("--jobs", type=count, default=1, help="number of commands at a time (default: 1)")
+    parser.add_argument(
+        "--jobs", type=number_of(Count), default=1, help="number of commands at a time (default: 1)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda or mps (default: cpu)")
     parser.add_argument(
         "--runs", type=Path, default=Path("runs"), help="folder of the results (default: runs)"
@@ -172,7 +179,7 @@ def translate(tasks: Sequence[Task], pairs: Path, options: argparse.Namespace) -
         made, part = pairs / f"{task.stem}.{task.other}", pairs.parent / f"{pairs.name}-{task.stem}.part"
         if not made.exists():
             command = ["-m", "seq2seq", "translate", str(task.teacher), "--source", str(task.text)]
-            run(*command, "--to", task.other, "--output", str(part), "--resume", "--device", options.device)
+            run(*command, "--to", task.other, "--output", str(part), "--device", options.device)
             part.replace(made)
 
     with ThreadPoolExecutor(options.jobs) as pool:

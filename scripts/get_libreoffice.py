@@ -26,8 +26,8 @@ from typing import Any
 import regex
 from lxml import etree, html
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.languages import is_unspaced
-from seq2seq.errors import InputError
 
 FOLDER = "data/cache/libreoffice"
 """Where `data=libreoffice` looks for the files."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 from hydra_checked import bounded, imported, objects
-from seq2seq.run.bounds import others
+from seq2seq.run.bounds import BY_CLASS
 from seq2seq.run.config import CONF
 
 
@@ -20,7 +20,7 @@ def bounds() -> str:
     """Return what the file holds, an argument a line."""
     nodes = [OmegaConf.to_container(OmegaConf.load(path)) for path in sorted(CONF.rglob("*.yaml"))]
     names = {target for node in nodes for _, _, target in objects(node) if target != "???"}
-    found = {name: bounded(imported(name), others()) for name in sorted(names)}
+    found = {name: bounded(imported(name), BY_CLASS) for name in sorted(names)}
     classes = [
         f" {json.dumps(name)}: {{\n"
         + ",\n".join(f"  {json.dumps(argument)}: {json.dumps(kind)}" for argument, kind in own.items())

@@ -43,8 +43,9 @@ def test_rooms_are_few_and_imports_go_down():
         "bitext",
     } | {name.replace("-", "_") for name in PACKAGES if name.startswith("hydra")}
     assert not upward(arrows)
-    assert len(rooms) <= 22
-    assert len(arrows) <= 83, "python -m benchmarks.rooms prints them"
+    assert len(rooms) <= 19
+    assert len(arrows) <= 60, "python -m benchmarks.rooms prints them"
+    assert rooms["common"] <= 350
 
 
 def test_contributing_says_how_large_each_package_is():
@@ -53,7 +54,7 @@ def test_contributing_says_how_large_each_package_is():
         r"^\| (`.*`) \| ([\d,]+) \|", rows.split("## Packages")[1].split("\n## ")[0], re.MULTILINE
     )
     named = {name.rpartition(".")[2] for names, _ in rows for name in re.findall(r"`([\w.]+)`", names)}
-    assert named | {"errors", "seq2seq", "__main__"} == lines.keys()
+    assert named | {"seq2seq", "__main__"} == lines.keys()
     for names, said in rows:
         found = sum(lines[name.rpartition(".")[2]] for name in re.findall(r"`([\w.]+)`", names))
         assert abs(found - int(said.replace(",", ""))) <= max(150, found / 10), f"{names}: {found:,} lines"
@@ -161,7 +162,7 @@ def module_of(name, modules):
     return name or None
 
 
-MAX_CALLED = 81
+MAX_CALLED = 65
 """Files whose functions a default training calls, from its configuration to its scores."""
 
 

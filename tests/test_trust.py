@@ -4,8 +4,8 @@ import hydra.utils
 import pytest
 from hydra.errors import InstantiationException
 
-from seq2seq.common.trust import packages_of, require_trusted
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import packages_of, require_trusted
 from seq2seq.run.config import build
 
 

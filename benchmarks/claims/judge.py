@@ -40,7 +40,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of, sentence_statistics
 from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_runs
 from seq2seq.evaluation.metrics import METRICS, metric_of

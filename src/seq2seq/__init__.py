@@ -17,10 +17,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from seq2seq.common import VERSION
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 
 if TYPE_CHECKING:
-    from seq2seq.api import Run, load, train
+    from seq2seq.cli.api import Run, load, train
 
 # before PyTorch is loaded: its threads wait for each other in a loop, and with the default of 300,000 turns a training
 # beside another program on the same cores was forty times as slow
@@ -36,4 +36,4 @@ def __getattr__(name: str) -> Any:
     """Import what needs Hydra when it is used: commands answer a mistake before that."""
     if name not in ("Run", "load", "train"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("seq2seq.api"), name)
+    return getattr(import_module("seq2seq.cli.api"), name)

@@ -12,12 +12,11 @@ from seq2seq.attention import (
     BilinearScore,
     DotScore,
     GaussianScore,
-    LocalAlignment,
     MeanAttention,
     Memory,
     ScaledDotScore,
 )
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 SIZE = 3
 FACTORIES = {
@@ -182,17 +181,6 @@ def test_an_own_score_that_uses_keys_beside_projected_keys_is_refused():
         Attention(SIZE, 5, score=ProjectedKeys)
     with pytest.raises(InputError, match="BothKeys must not use `keys` if `projected_keys` is given"):
         Attention(SIZE, 5, score=BothKeys)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [{"score": AdditiveScore(8, 8)}, {"score": DotScore, "alignment": LocalAlignment(8)}],
-    ids=["score", "alignment"],
-)
-def test_a_module_in_place_of_its_factory_is_refused(parts):
-    name = type(list(parts.values())[-1]).__name__
-    with pytest.raises(InputError, match=rf"class {name} or partial\({name}, …\)"):
-        Attention(8, 8, **parts)
 
 
 def test_the_additive_score_of_half_precision_is_summed_in_float32():

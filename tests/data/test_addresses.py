@@ -7,10 +7,10 @@ import zipfile
 import fsspec
 import pytest
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import HuggingFaceTokenizer, LargeText, MultilingualText
 from seq2seq.data.files import columns_of, read_pairs, read_split
 from seq2seq.data.text import read_lines, read_links
-from seq2seq.errors import InputError
 
 COLUMNS = columns_of("en", "fr", None, None)
 TABLE = b"A dog.\tUn chien.\nHe runs.\tIl court.\n"

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from packages.bitext.tests.test_files import through_a_pipe
+from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus, ParallelText
+from seq2seq.data.folders import example_sentences
 from seq2seq.data.report import corpus_summary
 from seq2seq.data.tasks import task_pairs
 from seq2seq.data.text import SentencePair, hold_out, in_file_order, read_parallel, with_alignments
 from seq2seq.data.tokenizers import WordTokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
-from seq2seq.decoding.predictions import example_sentences
-from seq2seq.errors import InputError
 
 
 def written(folder, content, name="text.en"):

@@ -5,8 +5,8 @@ import runpy
 
 import pytest
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import EverydayCorpus
-from seq2seq.errors import InputError
 from tests.conftest import ROOT
 
 

@@ -5,9 +5,9 @@ import re
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import HuggingFaceTokenizer, LargeText, ParallelText, SentencePieceTokenizer
 from seq2seq.data.report import corpus_report
-from seq2seq.errors import InputError
 
 PAIRS = [(f"key {n} {'is small ' * (n % 5)}.", f"clef {n} {'est petite ' * (n % 4)}.") for n in range(300)]
 PAIRS[7] = ("", "vide")

@@ -10,9 +10,9 @@ import unicodedata
 
 import pytest
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import LibreOfficeHelp
 from seq2seq.data.text import SentencePair
-from seq2seq.errors import InputError
 from tests.conftest import ROOT
 
 NAMES = [

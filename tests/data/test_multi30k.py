@@ -2,9 +2,9 @@ import re
 
 import pytest
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import Multi30k
 from seq2seq.data.text import SentencePair
-from seq2seq.errors import InputError
 
 
 @pytest.mark.parametrize("name", ["flickr_2018", "test_2018_flickr"])

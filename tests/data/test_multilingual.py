@@ -6,12 +6,12 @@ import shlex
 
 import pytest
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import SentencePair, SentencePieceTokenizer, WordTokenizer
 from seq2seq.data.corpora.multilingual import MultilingualText
 from seq2seq.data.languages import target_tag
 from seq2seq.data.report import overlap
 from seq2seq.data.text import Splits, hold_out, warn_of_seen
-from seq2seq.errors import InputError
 from tests.conftest import TINY
 from tests.small import tokenizers_of
 

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.files import columns_of, read_pairs, two_files
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
-from seq2seq.errors import InputError
 
 PAIRS = [
     ("A dog & a cat.", "Un chien et un chat."),

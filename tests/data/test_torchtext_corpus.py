@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 from torchtext.data import BucketIterator, Dataset, Example, Field
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import TorchtextCorpus
 from seq2seq.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
-from seq2seq.errors import InputError
 
 PAIRS = [("The cat sleeps .", "Le chat dort ."), ("A dog .", "Un chien .")]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.vocabulary import SPECIALS
-from seq2seq.errors import InputError
 from seq2seq.models.vectors import load_vectors
 
 TOKENS = [*SPECIALS, "dog", "▁cat", "▁dog", "sat", "3"]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.marks import ESCAPED, JOINT, SPACE_MARK, shown
 from seq2seq.data import PairsCorpus
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair, with_alignments
 from seq2seq.data.tokenizers import CharacterTokenizer, SentencePieceTokenizer, WordTokenizer
 from seq2seq.data.words import clean, lowered, split_words, text_words
-from seq2seq.errors import InputError
 from seq2seq.evaluation import scores_of
 from seq2seq.evaluation.bleu import cased_bleu
 

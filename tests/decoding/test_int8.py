@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.decoding import int8
 from seq2seq.decoding.int8 import KERNELS, Int8Linear, Kernel, exact_kernel, is_exact
-from seq2seq.errors import InputError
 from seq2seq.models.int8 import packed, unpacked
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.decoding.search import LengthPenalty, Search
-from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from tests.small import tokenizers_of

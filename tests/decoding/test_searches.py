@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.greedy import argmax, greedy_search
 from seq2seq.decoding.search import LengthPenalty, Sampling, beam_search, sample_search, sample_tokens, top_k
-from seq2seq.errors import InputError
 from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
 

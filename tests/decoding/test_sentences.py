@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from seq2seq.api import Run
+from seq2seq.cli.api import Run
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.search import GREEDY, Sampling, Search
 from seq2seq.decoding.sentences import sentences, translate_texts

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from seq2seq.api import Run
+from seq2seq.cli.api import Run
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.casing import Casing
@@ -18,7 +19,6 @@ from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import MAX_TOKENS, LengthLimits

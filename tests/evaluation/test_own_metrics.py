@@ -10,7 +10,7 @@ import sacrebleu
 import torch
 from torchmetrics import text
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.evaluation import scores_of
 from seq2seq.evaluation.metrics import direction_of
 from tests.conftest import ROOT

@@ -1,6 +1,6 @@
 import pytest
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.evaluation.alignment import GoldAlignment, format_links, read_pharaoh, require_within
 
 GOLD = GoldAlignment.from_links([(0, 0), (10, 2), (2, 1)], only_possible=[(2, 1)])

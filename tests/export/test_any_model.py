@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.export import translating_page
 from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.errors import InputError
 from seq2seq.export.onnx import export_onnx
 from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, TransformerEncoder, build_model
 from seq2seq.models.folder import SavedModel, save_model_folder

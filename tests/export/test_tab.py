@@ -7,7 +7,7 @@ import pytest
 from tensorboard.plugins.base_plugin import TBContext
 from werkzeug.test import Client
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.export import tab
 from seq2seq.export.tab import MODEL_FILES, model_page
 from seq2seq.export.translating_page import export_page

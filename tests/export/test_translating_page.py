@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq.api import Run
-from seq2seq.common.shipped import MODELS
+from seq2seq.cli.api import Run
+from seq2seq.common.errors import InputError
+from seq2seq.data.folders import MODELS
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.data.words import lowered
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.sentences import sentences as split
-from seq2seq.errors import InputError
 from seq2seq.export import translating_page
 from seq2seq.export.translating_page import export_page, static_file
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder

@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding.forced import force_translate
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.export.translating_page import page_model
 from seq2seq.models import folder as model_folder
 from seq2seq.models import int8
@@ -69,7 +69,7 @@ def test_weights_that_do_not_fit_are_not_written_and_the_older_folder_stays(prec
     load_model_folder(tmp_path / "model")
 
 
-def test_a_folder_that_computes_something_else_is_not_written(tmp_path, monkeypatch):
+def test_a_folder_with_other_weights_is_not_written(tmp_path, monkeypatch):
     def zeroed(weights, path):
         save_file({name: 0 * tensor for name, tensor in weights.items()}, path)
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from hydra_checked import arguments_of
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Few
 from seq2seq.data import Tokenizer
-from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.folder import load_model_folder
 from seq2seq.run.config import check, frozen

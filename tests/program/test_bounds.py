@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 
 from hydra_checked import bounded, in_words, leaves, objects, problems
 from scripts.write_bounds import bounds
-from seq2seq.common.arguments import flat
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat
 from seq2seq.run.checks import check_early
 from seq2seq.run.config import CONF, complete, composed, settings_of, stored
 from seq2seq.run.root import Root

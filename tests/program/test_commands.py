@@ -16,10 +16,9 @@ from safetensors.torch import load_file, save_file
 import seq2seq
 from seq2seq.cli.main import COMMANDS, command, main
 from seq2seq.cli.parser import parser_of
-from seq2seq.cli.translate import whole_lines
+from seq2seq.common.errors import InputError
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
-from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.visualization.terminal import matrix_lines
 from tensorboard_attention import add_attention
@@ -43,11 +42,6 @@ def test_a_model_translates_a_line_for_a_line(tiny_run, sentences, tmp_path, pro
     lines = (tmp_path / "out.txt").read_text().split("\n")
     assert len(lines) == 4, done.text
     assert lines[1] == lines[3] == ""
-    whole = (tmp_path / "out.txt").read_text()
-    (tmp_path / "out.txt").write_text(f"{lines[0]}\n")
-    program(tiny_run, "--source", sentences, "--output", "out.txt", "--resume",
-            command="translate", cwd=tmp_path, check=0)  # fmt: skip
-    assert (tmp_path / "out.txt").read_text() == whole
 
 
 def test_sentences_of_the_command_line_are_translated_as_those_of_a_file(
@@ -156,7 +150,7 @@ def test_python_and_every_command_give_the_same_translation(wordy_run, tmp_path,
 
 
 @pytest.mark.parametrize(
-    "wrong", [["--n-best", "9"], ["--sample", "--prefix", "SENTENCES"], ["--resume", "--prefix", "GOLD"]]
+    "wrong", [["--n-best", "9"], ["--sample", "--prefix", "SENTENCES"], ["--prefix", "GOLD"]]
 )
 def test_a_wrong_option_leaves_the_output_as_it_is(wrong, tiny_run, sentences, tmp_path, program):
     (tmp_path / "out").write_text("kept\n")
@@ -337,9 +331,6 @@ def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_p
     assert "[unknown to the model: zzz, qqq]" in said(
         "plot", "I see zzz.", "--target", "Je vois qqq.", "-o", "p.png"
     )
-    said("translate", "--source", "a.en", "-o", "lists", "--n-best", "2")
-    assert "--n-best" in program("grammar-en-fr", "--source", "a.en", "-o", "lists", "--resume",
-                                 cwd=tmp_path, command="translate", check=2).text  # fmt: skip
 
 
 def test_a_closed_standard_error_is_no_reason_to_fail(tmp_path):
@@ -432,19 +423,9 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
     assert found.source_tokens[:3] == ("a1", "b1", ".")
 
 
-def test_the_lines_that_are_done_end_with_a_line_end(tmp_path):
-    path = tmp_path / "out.txt"
-    for content, kept, count in (
-        (b"", b"", 0), (b"half", b"", 0), (b"a\n", b"a\n", 1), ("é\rb\u2028c\x0c\n\nha".encode(), "é\rb\u2028c\x0c\n\n".encode(), 2),
-        (b"x" * (1 << 20) + b"\nhalf", b"x" * (1 << 20) + b"\n", 1), (b"\xff\n\xc3", b"\xff\n", 1),
-    ):  # fmt: skip
-        path.write_bytes(content)
-        assert whole_lines(path) == (count, len(kept))
-
-
 def test_a_command_says_on_a_terminal_that_it_loads(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    for name in COMMANDS.keys() - {"train", "completion"}:
+    for name in COMMANDS.keys() - {"train"}:
         with pytest.raises(SystemExit):
             main([name, "--no-such-option"])
         assert capsys.readouterr().err.splitlines()[0].endswith("…"), name

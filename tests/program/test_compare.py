@@ -9,7 +9,7 @@ import pytest
 import yaml
 from scipy.stats import ttest_ind
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.evaluation.comparison import compared, comparison_table, find_runs, holm, settings_of
 

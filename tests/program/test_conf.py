@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 from omegaconf import OmegaConf
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.run.checks import check_early
 from seq2seq.run.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
@@ -54,7 +54,7 @@ REAL = [
 """The same on real corpora."""
 
 COMPOSED = {
-    "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
+    "experiment=everyday_full": "experiment_name: everyday_en_", "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
     "logger=mlflow": "artifact_location: ${paths.runs_dir}/", "logger=wandb": "WandbLogger", "hparams_search=example": "interval(0.001, 0.01)",
 }  # fmt: skip
 """What needs hardware or packages that are not here, or a sweep; and text that it brings."""
@@ -62,7 +62,7 @@ COMPOSED = {
 ELSEWHERE = {
     "debug=fast", "hydra/help=seq2seq", "hydra/job_logging=seq2seq",  # in every command line here
     "data=hf", "data=parallel", "data=tsv", "data=large", "data=torchtext", "data=libreoffice",  # below
-    "experiment=libreoffice_en_de", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
+    "experiment=libreoffice_en_de", "experiment=everyday_full", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
 }  # fmt: skip
 
 

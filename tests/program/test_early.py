@@ -36,7 +36,6 @@ REFUSED = {
     "penalty of samples": ["translate", "grammar-en-fr", "A cat.", "--sample", "--length-penalty", "none"],
     "exponent of no penalty": ["translate", "grammar-en-fr", "A cat.", "--length-penalty-alpha", "1"],
     "exponent of a score": ["evaluate", "grammar-en-fr", "--source", "a.en", "--reference", "a.en", "--length-penalty-alpha", "1"],
-    "weight of no link": ["align", "grammar-en-fr", "--source", "a.en", "--target", "a.en", "--threshold", "0.3"],
     "port": ["serve", "grammar-en-fr", "--port", "80"],
     "no sentence": ["show", "grammar-en-fr"],
     "picture of nothing": ["plot", "nowhere", "A cat."],

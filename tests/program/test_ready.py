@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import pty
 import re
 import shlex
 import shutil
@@ -22,8 +21,7 @@ import pytest
 import yaml
 
 import seq2seq
-from seq2seq.common.shipped import MODELS, SHIPPED
-from seq2seq.decoding.predictions import example_sentences
+from seq2seq.data.folders import MODELS, SHIPPED, example_sentences
 from seq2seq.decoding.translation import Translation
 from seq2seq.export.card import examples
 from tests.conftest import ROOT, TINY
@@ -210,14 +208,14 @@ def test_show_writes_the_page_of_a_sentence(target, tmp_path, program):
 
 
 def test_the_demo_translates_draws_and_writes_the_page(tmp_path, program):
-    done = program(
-        "demo", "--sentence", "Click the button to close the dialog.", script=COMMAND, cwd=tmp_path, check=0
-    )
+    sentence = "Click the button to close the dialog."
+    done = program("demo", "--sentence", sentence, script=COMMAND, cwd=tmp_path, check=0)
     assert "Klicken Sie auf die Schaltfläche, um den Dialog zu schließen." in done.text
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert "Click the button to close the dialog." in (tmp_path / "demo.html").read_text(encoding="utf-8")
-    done = program("demo", script=COMMAND, cwd=tmp_path, check=0)
-    assert done.text.count("\n    ") == len(card(MODELS / SHIPPED[0])[0]["widget"])
+    assert sentence in (tmp_path / "demo.html").read_text(encoding="utf-8")
+
+
+def test_examples_of_cards_are_sentences_and_what_is_none_is_left_out(tmp_path):
     for name in SHIPPED:
         assert len(found := examples(MODELS / name)) == 3
         assert all(example_sentences([text, "another one of five words"], 1) == [text] for text in found)
@@ -255,65 +253,6 @@ def test_commands_for_own_text_train_on_the_samples(words, tmp_path, program):
 
 def test_readme_names_commands_on_samples():
     assert any("README" in str(each.id) for each in commands_on_samples())
-
-
-# what is typed, with the key Tab, and what the shell then gives to the program
-TYPED = {
-    "transl\tgrammar-en\t--trust\tend": ["translate", "grammar-en-fr", "--trust-custom-code", "end"],
-    "transl\ttwo\tfold\tend": ["translate", "two words.txt", "folder/end"],
-    "train atten\tbilin\tend": ["train", "attention=bilinear", "end"],
-}
-SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"], "fish": ["--no-config"]}
-
-
-@pytest.mark.parametrize("shell", list(SHELLS))
-def test_completion_knows_commands_options_models_and_files_and_ends_words(shell, tmp_path, program):
-    script = program("completion", shell, script=COMMAND, cwd=tmp_path, check=0).text
-    if (found := shutil.which(shell)) is None:
-        pytest.skip(f"needs {shell}")
-    folders = [tmp_path / "bin", tmp_path / "here/folder"]
-    for folder in folders:
-        folder.mkdir(parents=True)
-    (tmp_path / "here/two words.txt").touch()
-    (tmp_path / "script").write_text(script)
-    stub = tmp_path / "bin/seq2seq"  # prints what it is given, unless a completion asks
-    stub.write_text(
-        f'#!/bin/sh\ncase "$*" in *--help*|*query=bash*) exec {shlex.quote(sys.executable)} -m seq2seq "$@";; esac\n'
-        "printf '<%s>' \"$@\"; echo\n"
-    )
-    stub.chmod(0o755)
-    environment = os.environ | {
-        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "TERM": "dumb",
-    }
-    options = {"cwd": tmp_path / "here", "env": environment}
-    source = f"source {shlex.quote(str(tmp_path / 'script'))}"
-    if shell == "fish":  # which ends words itself
-        for words, expected in (
-            ("seq2seq translate gram", "grammar-en-fr"),
-            ("seq2seq show --no-o", "--no-open"),
-        ):
-            line = [found, *SHELLS[shell], "-c", f"{source}; complete -C {shlex.quote(words)}"]
-            done = subprocess.run(line, **options, text=True, capture_output=True, check=True)
-            assert done.stdout.split() == [expected]
-        return
-    main, other = pty.openpty()
-    process = subprocess.Popen(
-        [found, *SHELLS[shell]], stdin=other, stdout=other, stderr=other, start_new_session=True, **options
-    )
-    os.close(other)
-    lines = [source, *(f"seq2seq {words}" for words in TYPED), "exit"]
-    os.write(main, "".join(f"{line}\n" for line in lines).encode())
-    said = b""
-    with contextlib.suppress(OSError):  # the terminal has ended
-        while part := os.read(main, 4096):
-            said += part
-    process.wait(timeout=60)
-    os.close(main)
-    lines = (line.strip() for line in said.decode(errors="replace").splitlines())
-    given = [line for line in lines if re.fullmatch("(<[^<>]+>)+", line)]
-    assert given == ["".join(f"<{word}>" for word in words) for words in TYPED.values()]
 
 
 def test_version_is_the_same_everywhere(tmp_path, program):
@@ -427,7 +366,7 @@ class Slow:
 
 def test_the_queue_serves_small_requests_between_the_batches_of_a_large_one():
     pytest.importorskip("fastapi")
-    from seq2seq.serving.server import TranslationQueue, TranslationRequest
+    from seq2seq.export.server import TranslationQueue, TranslationRequest
 
     slow = Slow()
 
@@ -475,7 +414,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
     pytest.importorskip("fastapi")
     from starlette.testclient import TestClient
 
-    from seq2seq.serving.server import Limits, make_app
+    from seq2seq.export.server import Limits, make_app
 
     slow = Slow()
     with TestClient(
@@ -490,22 +429,18 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         assert 'status="500"} 1.0' in client.get("/metrics").text
         assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
         assert client.post("/translate", content=iter([b"{}", b" " * 10**6])).status_code == 413
-        refused = client.post(
-            "/translate", content=b'{"text": "a"', headers={"Content-Type": "application/json"}
-        )
-        assert (refused.status_code, "no JSON" in refused.json()["detail"]) == (422, True)
-        latin = client.post(
-            "/translate", content=b'{"text": "caf\xe9"}', headers={"Content-Type": "application/json"}
-        )
-        assert (latin.status_code, "UTF-8" in latin.json()["detail"]) == (400, True)
+        for content, kind, status in (
+            (b'{"text": "a"', "application/json", 422), (b'{"text": "caf\xe9"}', "application/json", 400),
+            (b'{"text": "\\ud800"}', "application/json", 422), (b'{"text": "a"}', "text/plain", 422),
+        ):  # fmt: skip
+            refused = client.post("/translate", content=content, headers={"Content-Type": kind})
+            assert (refused.status_code, type(refused.json()["detail"])) == (status, str)
         narrow = client.post("/translate", json={"text": "a", "beam_size": 1, "alternatives": 5})
         assert (narrow.status_code, "beam_size" in narrow.json()["detail"]) == (422, True)
         assert client.post("/translate", json={"text": "a", "alternatives": 8}).status_code == 200
         for body in ('{"text": null}', '{"text": 5}', '{"text": "a", "beam_size": true}'):
             refused = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
-            assert (refused.status_code, ".str" in refused.json()["detail"]) == (422, False)
-        plain = client.post("/translate", content=b'{"text": "a"}', headers={"Content-Type": "text/plain"})
-        assert (plain.status_code, "Content-Type" in plain.json()["detail"]) == (422, True)
+            assert (refused.status_code, refused.json()["detail"][:5]) == (422, "body.")
         schema = client.get("/openapi.json").json()
         assert schema["info"]["title"] == "seq2seq"
         assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
@@ -515,7 +450,7 @@ def test_the_request_of_a_client_that_has_gone_leaves_the_queue():
     pytest.importorskip("fastapi")
     import uvicorn
 
-    from seq2seq.serving.server import Limits, make_app
+    from seq2seq.export.server import Limits, make_app
 
     slow = Slow()
     app = make_app(slow, {}, "", Limits(requests=1, seconds=300), batch_size=1)
@@ -552,7 +487,7 @@ def test_requests_that_are_open_when_a_server_ends_are_refused(caplog):
     pytest.importorskip("fastapi")
     import uvicorn
 
-    from seq2seq.serving.server import make_app
+    from seq2seq.export.server import make_app
 
     slow = Slow()
     config = uvicorn.Config(make_app(slow, {}, ""), port=0, log_config=None, timeout_graceful_shutdown=0)
@@ -586,7 +521,7 @@ def test_an_answer_with_attention_is_as_its_schema_says():
     from starlette.testclient import TestClient
 
     from seq2seq.decoding.translator import Translator
-    from seq2seq.serving.server import make_app
+    from seq2seq.export.server import make_app
 
     with TestClient(make_app(Translator.load("grammar-en-fr"), {}, "")) as client:
         (found,) = client.post("/translate", json={"text": "I see it.", "weights": True}).json()[

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import seq2seq
-from seq2seq.common.shipped import model_path
+from seq2seq.common.errors import InputError
 from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
-from seq2seq.errors import InputError
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.checks import check_early
@@ -352,48 +351,6 @@ def test_an_export_does_not_replace_the_model_that_was_scored(run):
     with pytest.raises(InputError, match="own model"):
         save_pretrained(run, run / "model", precision="int8")
     assert held(run) == before
-
-
-def test_a_reverse_model_has_the_other_direction(tmp_path):
-    for name in ("a.en", "a.fr"):
-        (tmp_path / name).write_text("I see the dog.\n")
-    model, files = seq2seq.load("grammar-en-fr"), {"source": tmp_path / "a.en", "target": tmp_path / "a.fr"}
-    with pytest.raises(InputError, match="from fr into en is needed"):
-        model.align(**files, reverse="grammar-en-fr", method="intersection")
-
-
-def test_only_what_a_command_has_begun_is_continued(tmp_path, program):
-    lines = ["I see the dog.\n", "The cat sleeps.\n", "I see it.\n", "We sleep.\n"]
-    for name, part in (("a", lines[:3]), ("b", lines), ("turned", [*lines[1::-1], *lines[2:]])):
-        (tmp_path / name).write_text("".join(part))
-    (tmp_path / "prefix").write_text("Je\n" * 4)
-    begun = ["grammar-en-fr", "--output", "out", "--beam-size", "2", "--buffer-size", "2"]
-    program(*begun, "--source", "a", cwd=tmp_path, command="translate", check=0)
-    whole = (tmp_path / "out").read_text()
-    (tmp_path / "out").write_text(cut := whole[:-3])  # two lines and a half
-    for wrong, others in (
-        (["--source", "b", "--beam-size", "3", "--json"], "--json, --beam-size"), (["--source", "turned"], "source"),
-        (["--source", "b", "--prefix", "prefix"], "prefix"), (["--source", "b", "--output", "of_others"], "missing"),
-    ):  # fmt: skip
-        (tmp_path / "of_others").write_text(cut)
-        refused = program(*begun, *wrong, "--resume", cwd=tmp_path, command="translate", check=2)
-        assert others in refused.text
-        assert (tmp_path / "out").read_text() == (tmp_path / "of_others").read_text() == cut
-    place = (tmp_path / "out").stat().st_ino
-    program(
-        *begun, "--source", "b", "--max-tokens", "99", "--resume", cwd=tmp_path, command="translate", check=0
-    )
-    assert (tmp_path / "out").stat().st_ino == place  # what is there is not written again
-    assert (tmp_path / "out").read_text().startswith(whole)
-    assert (tmp_path / "out").read_text().count("\n") == 4
-    config = tmp_path / "model/config.json"
-    shutil.copytree(model_path("grammar-en-fr"), config.parent)
-    program("model", *begun[1:], "--source", "b", "--resume", cwd=tmp_path, command="translate", check=0)
-    config.write_text(config.read_text().replace('"max_extra": 11', '"max_extra": 12'))
-    refused = program(
-        "model", *begun[1:], "--source", "b", "--resume", cwd=tmp_path, command="translate", check=2
-    )
-    assert "another model" in refused.text
 
 
 def test_limits_are_those_of_both_searches():

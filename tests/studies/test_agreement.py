@@ -78,11 +78,6 @@ def test_agreement_is_its_formula():
     assert sum(map(len, expected)) == 12 + 9 + 1
 
 
-def test_a_model_of_the_other_direction_speaks_for_the_source_words():
-    forward, backward = attention(1), [each.T for each in attention(2)]
-    require_equal(agreed_weights(TEXTS, forward, backward), by_loops(TEXTS, forward, backward))
-
-
 def test_words_that_go_together_elsewhere_are_linked_against_the_attention():
     alone = [(["do", "you", "sleep"], ["que", "tu", "dors"])]
     others = [([word], [other]) for word, other in zip(*alone[0], strict=True)] * 5
@@ -94,10 +89,7 @@ def test_words_that_go_together_elsewhere_are_linked_against_the_attention():
 
 
 def test_words_beyond_the_matrices_are_left_out_and_nothing_is_no_error():
-    forward, backward = attention(1), [each.T for each in attention(2)]
-    backward[0] = backward[0][:3]  # (source words, target words)
+    forward = [attention(1)[0][:, :3], *attention(1)[1:]]
     short = [(TEXTS[0][0][:3], TEXTS[0][1]), *TEXTS[1:]]
-    found = agreed_weights(TEXTS, forward, backward)
-    cut = agreed_weights(short, [forward[0][:, :3], *forward[1:]], backward)
-    assert all(map(np.array_equal, found, cut))
+    assert all(map(np.array_equal, agreed_weights(TEXTS, forward), agreed_weights(short, forward)))
     assert agreed_weights([(["a"], ["b"])], [np.zeros((0, 0))])[0].shape == (0, 0)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.decoding import effect
 from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.studies.faithfulness import CHANGES

@@ -13,8 +13,8 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, EMAWeightAveraging, StochasticWeightAveraging
 from omegaconf import OmegaConf
 
+from seq2seq.common.errors import InputError, TrainingInterrupted
 from seq2seq.data import PairsCorpus
-from seq2seq.errors import InputError, TrainingInterrupted
 from seq2seq.models.start import start_from
 from seq2seq.run.config import composed, settings_of
 from seq2seq.run.earlier import Earlier

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus, SentencePair
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.tokenizers import SentencePieceTokenizer, WhitespaceTokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
-from seq2seq.errors import InputError
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment

@@ -8,7 +8,7 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import BatchSizeFinder, ModelCheckpoint
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.checks import check_callbacks, checkpoint_files, directions
 from seq2seq.run.config import composed, settings_of

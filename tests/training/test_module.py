@@ -15,13 +15,13 @@ from lightning.pytorch.plugins.precision import MixedPrecision
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.batching import BatchSize
 from seq2seq.decoding.scoring import score_searches
 from seq2seq.decoding.search import GREEDY
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.studies.statistics_logger import StatisticsLogger

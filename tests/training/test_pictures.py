@@ -19,9 +19,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained, validations_of
 from seq2seq.attention import AdditiveScore, Attention, UniformScore
+from seq2seq.common.errors import InputError
 from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
-from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.studies.attention_statistics import alarms
 from seq2seq.studies.faithfulness_logger import FaithfulnessLogger

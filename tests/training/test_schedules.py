@@ -10,8 +10,8 @@ import torch
 from omegaconf import OmegaConf
 from torch.optim.swa_utils import AveragedModel
 
+from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus
-from seq2seq.errors import InputError
 from seq2seq.run.config import build
 from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
 from seq2seq.training.checkpoint import BorderCallback

@@ -17,9 +17,9 @@ from lightning.pytorch.plugins import MixedPrecision
 from torch.nn.functional import cross_entropy, kl_div
 from torch.utils.data import DataLoader
 
+from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch
-from seq2seq.errors import InputError, TrainingFailed
 from seq2seq.training import LossSums, MinimumRisk, TranslationModule
 from seq2seq.training.losses import StepMean
 from seq2seq.training.objectives import minimum_risk

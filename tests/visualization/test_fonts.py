@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib import font_manager
 
-from seq2seq.visualization import fonts
+from seq2seq.visualization import style as fonts
 from seq2seq.visualization.comparison import draw_comparison
 from seq2seq.visualization.heatmap import AttentionFigure, save_heatmap
 
@@ -45,7 +45,7 @@ def test_dollars_in_a_title_are_no_formula(title, tmp_path):
 def test_installed_fonts_draw_what_they_have(tmp_path, nothing_known, capsys):
     if not any("NotoSansDevanagari-Regular" in path for path in font_manager.findSystemFonts()):
         pytest.skip("needs Noto Sans Devanagari")
-    label, families = fonts.shown("हिन्दी")
+    label, families = fonts.drawable("हिन्दी")
     assert label == "हिन्दी"
     assert families == ["DejaVu Sans", "Noto Sans Devanagari"]
     save_heatmap(tmp_path / "a.png", [("", [[1.0]], ["हिन्दी"], ["a"])])

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 
 class Score(Protocol):
@@ -162,18 +162,6 @@ class UniformScore(UnprojectedScore):
         return queries.new_zeros(*queries.shape[:2], keys.shape[1])
 
 
-def check_factories(*parts: object) -> None:
-    """Check that parts of an attention are classes or functions, which it calls with the sizes, or None.
-
-    Raises:
-        InputError: One of them is a module.
-    """
-    for part in parts:
-        if isinstance(part, nn.Module):
-            name = type(part).__name__
-            raise InputError(f"Attention: give the class {name} or partial({name}, …), not an object of it")
-
-
 @torch.no_grad()
 def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     """Check a score of the user's own.
@@ -181,8 +169,6 @@ def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     Raises:
         InputError: Its scores have the wrong shape, or depend on `keys` although `projected_keys` is given.
     """
-    if type(score).__module__.startswith("seq2seq."):
-        return
     name, queries, keys = type(score).__name__, torch.ones(1, 2, query_size), torch.ones(1, 3, key_size)
     if keys.is_meta:  # the model of a folder, which was checked before its training
         return

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from seq2seq.common.counted import counted
-from seq2seq.common.options import Output
-from seq2seq.common.progress import announce
-from seq2seq.errors import InputError
+from seq2seq.cli.options import Output
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce, counted
 from seq2seq.evaluation.comparison import compared, comparison_table, direction, find_runs, settings_of
 
 FORMATS = ".png", ".pdf", ".svg"

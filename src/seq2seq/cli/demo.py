@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from seq2seq.api import Run
-from seq2seq.cli.show import PAGE_MARK, open_page
-from seq2seq.common.options import Model, Page, Sentence
-from seq2seq.common.progress import announce, announce_replaced
+from seq2seq.cli.api import Run
+from seq2seq.cli.options import Model, Page, Sentence
+from seq2seq.cli.show import PAGE_MARK, announce_replaced, open_page
+from seq2seq.common.progress import announce
 from seq2seq.common.written import require_mark
 from seq2seq.export.card import examples
 

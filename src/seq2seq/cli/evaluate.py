@@ -3,8 +3,8 @@
 from json import dumps
 from typing import Annotated, Any
 
-from seq2seq.api import Run
-from seq2seq.common.options import Model
+from seq2seq.cli.api import Run
+from seq2seq.cli.options import Model
 
 
 def evaluate(

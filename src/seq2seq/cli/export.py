@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
+from seq2seq.cli.options import Count, File, Output, Precision, Sentence, page_file
 from seq2seq.cli.show import PAGE_MARK
-from seq2seq.common.options import Count, File, Output, Precision, Sentence, page_file
+from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.common.shipped import config_of, model_path
 from seq2seq.common.written import require_mark
-from seq2seq.errors import InputError
+from seq2seq.data.folders import config_of, model_path
 
 
 def export(

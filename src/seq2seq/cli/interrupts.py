@@ -1,7 +1,8 @@
-"""Ctrl-C while modules are imported."""
+"""What a program does before it imports anything: Ctrl-C, and standard error."""
 
 import os
 import signal
+import sys
 from types import FrameType
 
 IMPORT = "<frozen importlib._bootstrap>"
@@ -25,3 +26,9 @@ def interrupt(number: int, frame: FrameType | None) -> None:
             os._exit(130)
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def require_standard_error() -> None:
+    """Open what a caller has closed: `print` would write warnings to standard output instead."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hydra_checked import nearest
-from seq2seq.cli.interrupts import end_imports_on_interrupt
+from seq2seq.cli.interrupts import end_imports_on_interrupt, require_standard_error
 from seq2seq.cli.parser import parser_of
 from seq2seq.common import VERSION
-from seq2seq.common.progress import announce, require_standard_error
+from seq2seq.common.progress import announce
 
 COMMANDS = {
     "train": "train a model: keys and groups of the configuration",
@@ -26,7 +26,6 @@ COMMANDS = {
     "record-attention": "write a model's attention for TensorBoard",
     "export": "ONNX, an HTML page of attention or of the model, a model folder",
     "data-report": "check a corpus before training",
-    "completion": "print the completion of bash, zsh or fish",
 }
 """Name -> a line of help. The command is the function of this name in the module of this name."""
 
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    if given[0] != "completion" and not {"-h", "--help"} & {*given}:
+    if not {"-h", "--help"} & {*given}:
         announce(f"loading seq2seq {given[0]}")
     try:
         if given[0] == "train":

@@ -7,7 +7,7 @@ annotation says what is taken:
     Literal["a", "b"]         a choice
     Sequence[X], list[X]      several values after the option; the option several times
     X | None                  X
-    Annotated[X, …]           X by its name in the help (a text), read by a function, which refuses wrong values
+    Annotated[X, …]           X by its name in the help (a text), within bounds, read by a function, which refuses wrong values
     **options: Annotated[Any, function]    the options of another function, to which they go
 
 The section Args of the docstring has the help. The default is added to it.
@@ -18,12 +18,13 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from hydra_checked import nearest
-from seq2seq.errors import InputError
+from hydra_checked import fits, in_words, kind_of, nearest
+from seq2seq.common.errors import InputError
 
 SHORT = {"output": ["-o"]}
 """Options with a second name."""
@@ -148,9 +149,26 @@ def argument(hint: Any) -> dict[str, Any]:
     if origin is Sequence:
         return argument(parts[0]) | {"nargs": "+"}
     if origin is Annotated:
-        read = [{"type": read_by(each)} if callable(each) else {"metavar": each} for each in parts[1:]]
-        return dict(item for each in (argument(parts[0]), *read) for item in each.items())
+        found = argument(parts[0])
+        if parts[0] in (int, float):
+            found["type"] = number_of(hint)
+        names = [each for each in parts[1:] if isinstance(each, str)]
+        readers = [read_by(each) for each in parts[1:] if callable(each)]
+        return found | ({"metavar": names[0]} if names else {}) | ({"type": readers[0]} if readers else {})
     return {"type": hint, "metavar": METAVARS[hint]}
+
+
+def number_of(hint: Any) -> Callable[[str], float]:
+    """Return a type of an argument: it reads a number within the bounds of an annotation, those of `annotated_types`."""
+    kind, sort = kind_of(hint), get_args(hint)[0]
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if fits(number := sort(text), kind):
+                return number
+        raise argparse.ArgumentTypeError(f"{text}: expected {in_words(kind)}")
+
+    return read
 
 
 def read_by(check: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -162,7 +180,5 @@ def read_by(check: Callable[[str], Any]) -> Callable[[str], Any]:
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
 
     return read

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from seq2seq.cli.options import Output, Sentence
+from seq2seq.cli.show import announce_replaced
 from seq2seq.cli.translate import as_typed
-from seq2seq.common.options import Output, Sentence
-from seq2seq.common.progress import announce, announce_replaced
-from seq2seq.common.shipped import config_of, model_name, model_path
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce
+from seq2seq.data.folders import config_of, model_name, model_path
 
 PICTURE = Path("attention.png")
 

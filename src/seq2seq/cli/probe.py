@@ -3,11 +3,11 @@
 from json import dumps
 from pathlib import Path
 
-from seq2seq.common.counted import counted
-from seq2seq.common.options import Count, File, Model
-from seq2seq.common.progress import announce
+from seq2seq.cli.options import Count, File, Model
+from seq2seq.common.errors import InputError
+from seq2seq.common.numbers import Seed
+from seq2seq.common.progress import announce, counted
 from seq2seq.data.text import read_lines
-from seq2seq.errors import InputError
 
 
 def probe(
@@ -16,7 +16,7 @@ def probe(
     source: File | None = None,
     sentences: Count = 500,
     function_words: File | None = None,
-    seed: int = 1,
+    seed: Seed = 1,
     json: bool = False,
     trust_custom_code: bool = False,
 ) -> None:
@@ -36,8 +36,6 @@ def probe(
         json: Print the numbers as JSON.
         trust_custom_code: Import classes that the model folder names.
     """
-    if seed < 0:
-        raise InputError("--seed is 0 or more")
     text = Path(source or Path(model) / "predictions" / "test.source.txt")
     if source is None and not text.is_file():
         raise InputError(f"{model} has no translated test split: give --source FILE")

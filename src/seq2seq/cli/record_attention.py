@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from seq2seq.common.counted import counted
-from seq2seq.common.options import Count, File, Model, Step
+from seq2seq.cli.options import Count, File, Model, Step
+from seq2seq.common.progress import counted
 from seq2seq.export.records import read_pairs, record
 
 

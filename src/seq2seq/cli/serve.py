@@ -7,20 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from seq2seq.common.options import Count, Model
+from annotated_types import Ge, Gt, Le
+
+from seq2seq.cli.options import Count, Model
+from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.errors import InputError
 from seq2seq.run.devices import Device
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
 """Addresses: this machine only, all of IPv4, all of IPv6."""
-
-
-def user_port(text: str) -> int:
-    """Return a port that a user may take."""
-    if not (text.isdecimal() and 1024 <= int(text) <= 65535):
-        raise InputError(f"--port {text}: choose one from 1024 to 65535")
-    return int(text)
 
 
 def origin(text: str) -> str:
@@ -36,11 +31,11 @@ def serve(
     model: Model,
     *,
     host: Literal["127.0.0.1", "0.0.0.0", "::"] = "127.0.0.1",
-    port: Annotated[int, "PORT", user_port] = 8000,
+    port: Annotated[int, "PORT", Ge(1024), Le(65535)] = 8000,
     to: Annotated[str, "LANGUAGE"] | None = None,
     device: Device = "cpu",
     batch_size: Count = 32,
-    timeout: Annotated[float, "SECONDS"] = 30.0,
+    timeout: Annotated[float, "SECONDS", Gt(0)] = 30.0,
     max_texts: Count = 64,
     max_characters: Count = 2000,
     max_requests: Count = 256,
@@ -59,7 +54,7 @@ def serve(
     Args:
         model: A run folder, a model folder, or the name of a shipped model.
         host: 127.0.0.1: this machine only.
-        port: 1024 to 65535.
+        port: From 1024 on.
         to: Target language, for a model of several languages.
         device: cpu, cuda or mps.
         batch_size: Maximum sentences that are translated together.
@@ -70,8 +65,6 @@ def serve(
         allow_origin: Web pages of these origins may call the server, such as https://example.org; *: all.
         trust_custom_code: Import classes that the model folder names.
     """
-    if not timeout > 0:
-        raise InputError(f"--timeout {timeout:g}: a number above 0 is needed")
     try:
         socket.create_server((host, port), family=FAMILIES[host]).close()
     except OSError as error:
@@ -80,8 +73,8 @@ def serve(
     try:
         from fastapi.middleware.cors import CORSMiddleware
 
-        from seq2seq.serving import program
-        from seq2seq.serving.server import Limits
+        from seq2seq.export import program
+        from seq2seq.export.server import Limits
     except ImportError as error:
         raise InputError(
             f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"

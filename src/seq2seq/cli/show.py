@@ -5,8 +5,8 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from seq2seq.common.options import Count, Model, Page, Sentence
-from seq2seq.common.progress import announce, announce_replaced
+from seq2seq.cli.options import Count, Model, Page, Sentence
+from seq2seq.common.progress import announce
 from seq2seq.common.written import require_mark
 
 PAGE = Path("attention.html")
@@ -61,3 +61,9 @@ def open_page(path: Path, *, wanted: bool = True) -> None:
     )
     if wanted and has_screen and sys.stdout.isatty():
         webbrowser.open(path.absolute().as_uri())
+
+
+def announce_replaced(*paths: Path) -> None:
+    """Say which files, whose names the user did not give, are replaced."""
+    if there := [str(path) for path in paths if path.exists()]:
+        print(f"{' and '.join(there)}: replaced; give -o FILE to keep both", file=sys.stderr, flush=True)

@@ -4,24 +4,18 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import reduce
-from hashlib import sha256
-from itertools import chain, islice, repeat
-from json import dumps, loads
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice, repeat
+from json import dumps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
-from zlib import crc32
+from typing import TYPE_CHECKING, Annotated, Any
 
-from seq2seq.api import Run
-from seq2seq.common.counted import counted
-from seq2seq.common.options import Count, File, Model, Output, Sentence
-from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import config_of
+from seq2seq.cli.api import Run
+from seq2seq.cli.options import Count, File, Model, Output, Sentence
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.text import read_lines, stream_lines
-from seq2seq.errors import InputError
-from seq2seq.run.folder import write_json
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
@@ -33,7 +27,6 @@ def translate(
     *,
     source: File | None = None,
     output: Output | None = None,
-    resume: bool = False,
     prefix: File | None = None,
     json: bool = False,
     buffer_size: Count = 2048,
@@ -50,15 +43,12 @@ def translate(
         sentences: Translate these in place of standard input.
         source: Translate this file in place of standard input.
         output: Write to this file in place of standard output.
-        resume: Continue after the lines that --output has.
         prefix: A prefix for each translation, one per line.
         json: Print one JSON object per line: tokens, score, attention, …
         buffer_size: Lines read and sorted by length at a time.
         trust_custom_code: Import classes that the model folder names.
         **options: Those of `Run.translate`.
     """
-    if resume:
-        _check_resumable(output, options["n_best"])
     if sentences and source is not None:
         raise InputError(f"give sentences or --source {source}, not both")
     if output is not None and output.is_file():
@@ -75,16 +65,15 @@ def translate(
 
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     texts = zip(lines, repeat("")) if prefix is None else _with_prefixes(lines, prefix)
-    is_kept = output is not None and (output.is_file() or not output.exists())  # no pipe or device
-    models = [model, *options["ensemble"]]
-    begun = Begun(output, models, {"json": json} | options) if output is not None and is_kept else None
-    number, texts = begun.continued(texts) if resume and begun is not None else (0, texts)
-    _announce(source, output, number)
-    size, unknown = 1 if asks else buffer_size, UnknownCount()
-    with _opened(output, is_begun=number > 0, may_resume=options["n_best"] == 1) as file:
+    if sys.stderr.isatty() and source is not None and Path(source).is_file():
+        announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}")
+    number, size, unknown = 0, 1 if asks else buffer_size, UnknownCount()
+    with (
+        nullcontext(sys.stdout)
+        if output is None
+        else output.open("w", encoding="utf-8", newline="\n") as file
+    ):
         while window := list(islice(texts, size)):
-            if begun is not None:
-                begun.add(window)
             given = None if prefix is None else [start for _, start in window]
             found = run.translate([line for line, _ in window], given, number, json or asks, **options)
             for each in found:
@@ -102,13 +91,6 @@ def translate(
         )
     for line in warnings:
         print(line, file=sys.stderr)
-
-
-def _check_resumable(output: Path | None, n_best: int) -> None:
-    if output is None or (output.exists() and not output.is_file()):
-        raise InputError("--resume needs --output FILE")
-    if n_best > 1:
-        raise InputError("--resume counts a line for each sentence: leave out --n-best or --resume")
 
 
 def _require_unread(
@@ -138,28 +120,6 @@ def _with_prefixes(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str
     return zip(lines, prefixes, strict=True)
 
 
-def _announce(source: str | Path | None, output: Path | None, done: int) -> None:
-    """Say on a terminal how many lines there are, where they can be counted, and how many are done."""
-    if sys.stderr.isatty() and source is not None and Path(source).is_file():
-        there = f", of which {output} has {done:,}" if done else ""
-        announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}{there}")
-
-
-@contextmanager
-def _opened(output: Path | None, *, is_begun: bool, may_resume: bool) -> Iterator[IO[str]]:
-    """Open the file to write, or standard output; say at Ctrl-C how to go on."""
-    if output is None:
-        yield sys.stdout
-        return
-    with output.open("a" if is_begun else "w", encoding="utf-8", newline="\n") as file:
-        try:
-            yield file
-        except KeyboardInterrupt:
-            if may_resume:
-                print("stopped; the same command with --resume goes on", file=sys.stderr)
-            raise
-
-
 def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -> str:
     """Return the output line of a translation of line `number`."""
     if json:
@@ -182,69 +142,6 @@ def _facts(translation: "Translation") -> Iterator[str]:
             width = shutil.get_terminal_size().columns
             weights = translation.weights.float().tolist()
             yield from matrix_lines(weights, translation.marked_source(), translation.target_tokens, width)
-
-
-class Begun:
-    """What an output was begun with, in a file beside it: models, options, and the number and sum of the texts so far.
-
-    Texts are added before their translations are written: the output never has more than the file knows of.
-    """
-
-    def __init__(self, output: Path, models: Sequence[Model], options: Mapping[str, Any]) -> None:
-        self.output, self.path = output, output.with_name(f".{output.name}.resume.json")
-        self.texts = [0, 0]
-        files = [
-            config_of(each).with_name(name)
-            for name in ("config.json", "model.safetensors")
-            for each in models
-        ]
-        free = "ensemble", "device", "max_tokens"  # of the models the content is compared
-        self.settings = {f"--{k.replace('_', '-')}": v for k, v in options.items() if k not in free}
-        self.settings["model"] = [sha256(file.read_bytes()).hexdigest() for file in files]
-
-    def add(self, texts: Sequence[tuple[str, str]]) -> None:
-        """Add lines with their prefixes, which are translated next."""
-        self.texts = [self.texts[0] + len(texts), _sum(texts, self.texts[1])]
-        with suppress(PermissionError):  # of the folder: such an output is not continued
-            write_json(self.path, self.settings | {"source or prefix": self.texts})
-
-    def continued(self, texts: Iterator[tuple[str, str]]) -> tuple[int, Iterator[tuple[str, str]]]:
-        """Cut what follows the last line end of the output; return the number of its lines, and the texts that follow theirs.
-
-        Raises:
-            InputError: The output was begun with others, or it is not known with what; it is left as it is.
-        """
-        number, size = whole_lines(self.output) if self.output.exists() else (0, 0)
-        if not number:
-            return 0, texts
-        try:
-            saved = loads(self.path.read_text(encoding="utf-8"))
-            num_more = max(saved["source or prefix"][0] - number, 0)
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise InputError(
-                f"--resume: {self.path}, which tells what {self.output} was begun with, is missing or damaged: leave out --resume"
-            ) from error
-        self.texts = [number, _sum(islice(texts, number))]
-        more = list(islice(texts, num_more))
-        found = self.settings | {"source or prefix": [number + len(more), _sum(more, self.texts[1])]}
-        if others := [name for name, value in found.items() if saved.get(name) != value]:
-            raise InputError(
-                f"--resume: {self.output} was begun with another {', '.join(others)}: give the command that began it"
-            )
-        os.truncate(self.output, size)  # what is kept is not written again
-        return number, chain(more, texts)
-
-
-def _sum(texts: Iterable[tuple[str, str]], start: int = 0) -> int:
-    """Return the checksum of texts that follow others, whose checksum is `start`."""
-    return reduce(lambda found, text: crc32(f"{text}".encode(), found), texts, start)
-
-
-def whole_lines(path: Path) -> tuple[int, int]:
-    """Return the number of the lines of a file that have an end, and how many bytes they are."""
-    with path.open("rb") as file:
-        sizes = [len(line) for line in file if line.endswith(b"\n")]
-    return len(sizes), sum(sizes)
 
 
 def as_typed(sentences: Sequence[str]) -> Iterator[str]:

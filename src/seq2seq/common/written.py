@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from glob import escape
 from pathlib import Path
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 LIST, EVENTS = ".seq2seq", "events.out.tfevents.*"
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.common.options import require_counts
+from seq2seq.common.numbers import require_counts
 from seq2seq.data.batch import Batch, EncodedSplit
 
 Lengths = NDArray[np.integer]

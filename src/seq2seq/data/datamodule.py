@@ -13,9 +13,9 @@ from typing import Any, Literal
 import lightning.pytorch as pl
 import numpy as np
 
-from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive, Seed
-from seq2seq.common.progress import announce, warn
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
@@ -23,7 +23,6 @@ from seq2seq.data.split import Split
 from seq2seq.data.text import SentencePair, Splits, warn_of_escapes, warn_of_seen, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer, save_proved
 from seq2seq.data.words import clean
-from seq2seq.errors import InputError
 
 MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""

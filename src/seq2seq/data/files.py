@@ -1,14 +1,21 @@
 """Files with both languages, in any format of the package bitext, and the files of a split as a configuration names them."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bitext import Column, Columns, holds_pairs, read
-from seq2seq.common.files import matching, on_disk
-from seq2seq.common.progress import announce, say_once
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce
+from seq2seq.data.addresses import matching, on_disk
 from seq2seq.data.text import SentencePair, read_parallel, refusing
-from seq2seq.errors import InputError
+
+
+@cache
+def say_once(line: str) -> None:
+    """Print a line, which may be said of a file each time that it is read."""
+    print(line)
 
 
 def columns_of(

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from bitext import NAMES, TWO_LETTERS, base_language, has_dotless_i, is_unspaced
+from seq2seq.common.errors import InputError
 from seq2seq.common.marks import shown
 from seq2seq.common.progress import warn
-from seq2seq.errors import InputError
 
 __all__ = [
     "base_language",

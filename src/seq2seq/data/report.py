@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.common.counted import counted
+from seq2seq.common.progress import counted
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
 from seq2seq.data.languages import base_language

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from annotated_types import Gt, Le
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive, Seed
 from seq2seq.data.text import SentencePair, Splits, hold_out, in_file_order
-from seq2seq.errors import InputError
 
 Part = Annotated[float, Gt(0), Le(0.5)]
 """A share of the pairs."""

@@ -5,8 +5,8 @@ import zlib
 from collections.abc import Collection
 from datetime import date, timedelta
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.text import SentencePair
-from seq2seq.errors import InputError
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.text import SentencePair
@@ -15,7 +16,6 @@ from seq2seq.data.words import clean
 from seq2seq.decoding.forced import force_translate, token_scores
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -119,6 +121,12 @@ def with_heads(
     return [
         [replace(hypothesis, heads=next(forced).heads) for hypothesis in hypotheses] for hypotheses in found
     ]
+
+
+def weights_of(found: Translation | Hypothesis, most: int) -> npt.NDArray[np.float32]:
+    """Return the weights of all heads (heads, target, source), or their mean (target, source) if these are more than `most`."""
+    heads = found.heads
+    return (found.weights if heads is None or heads.numel() > most else heads).float().numpy()
 
 
 def force_pairs(

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from seq2seq.attention.masking import at_least_float32
+from seq2seq.common.errors import NotFinite
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.hypothesis import Hypothesis, Models
-from seq2seq.errors import NotFinite
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 
 

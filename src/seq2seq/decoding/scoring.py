@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import announce, warn
+from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
 from seq2seq.decoding.search import GREEDY, Search

@@ -17,12 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.common.options import MAX_BEAM, PENALTIES, require_counts, require_numbers
+from seq2seq.common.errors import InputError
+from seq2seq.common.numbers import require_counts, require_numbers
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
+from seq2seq.decoding import MAX_BEAM, PENALTIES
 from seq2seq.decoding.greedy import GROUP_SIZE, Stepper, greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis, Models
-from seq2seq.errors import InputError
 from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
 

@@ -11,8 +11,7 @@ import regex
 import torch
 from sentencex import segment
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import warn
+from seq2seq.common.progress import counted, warn
 from seq2seq.data.languages import is_unspaced
 from seq2seq.data.words import clean
 from seq2seq.decoding.search import Search

@@ -5,15 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq.common.counted import counted
+from seq2seq.common.progress import counted
 from seq2seq.data.report import listed
 from seq2seq.data.vocabulary import END, UNKNOWN
-from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.evaluation.alignment import argmax_links
 
 
@@ -82,12 +79,6 @@ class Translation:
 
 EMPTY = Translation("", (), (), 0.0, torch.zeros(0, 0))
 """The translation of a blank line."""
-
-
-def weights_of(found: Translation | Hypothesis, most: int) -> npt.NDArray[np.float32]:
-    """Return the weights of all heads (heads, target, source), or their mean (target, source) if these are more than `most`."""
-    heads = found.heads
-    return (found.weights if heads is None or heads.numel() > most else heads).float().numpy()
 
 
 MOST_NAMED = 10_000

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.common.marks import shown
-from seq2seq.common.progress import tracked, warn
+from seq2seq.common.progress import counted, tracked, warn
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag
@@ -24,7 +24,6 @@ from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, Search, cut, run_search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
-from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import argmax_links, word_indices
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.models.folder import SavedModel, load_model_folder

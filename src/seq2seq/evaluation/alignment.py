@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq.common.counted import counted
+from seq2seq.common.errors import InputError
 from seq2seq.common.marks import SPACE_MARK, shown
+from seq2seq.common.progress import counted
 from seq2seq.data.text import read_links
 from seq2seq.data.vocabulary import BEGIN, END, PADDING
-from seq2seq.errors import InputError
 
 Links = frozenset[tuple[int, int]]
 Words = Collection[int]
@@ -105,26 +105,6 @@ def argmax_links(weights: npt.ArrayLike) -> Links:
         return frozenset()
     rows = np.flatnonzero(matrix.any(axis=1)).tolist()
     return frozenset(zip(matrix[rows].argmax(axis=1).tolist(), rows, strict=True))
-
-
-def threshold_links(weights: npt.ArrayLike, threshold: float) -> Links:
-    """Link each target word to every source word with at least that weight, and with any."""
-    values = np.asarray(weights)
-    rows, columns = np.nonzero((values >= threshold) & (values > 0))
-    return frozenset(zip(columns.tolist(), rows.tolist(), strict=True))
-
-
-def reversed_links(links: Links) -> Links:
-    """Swap the sides of links of a model from target to source."""
-    return frozenset((source, target) for target, source in links)
-
-
-def symmetrized(forward: Links, backward: Links, method: str) -> Links:
-    """Return the intersection, or else the union, of the links of both directions (Och and Ney 2003).
-
-    Those of the model from target to source have been swapped by `reversed_links`.
-    """
-    return forward & backward if method == "intersection" else forward | backward
 
 
 def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[range]:

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from seq2seq.common.arguments import flat
-from seq2seq.common.counted import counted
-from seq2seq.common.files import overrides_of
-from seq2seq.common.trust import is_within
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat, is_within
+from seq2seq.common.progress import counted
+from seq2seq.data.addresses import overrides_of
 from seq2seq.evaluation.metrics import direction_of, metric_of
 
 LEVEL = 0.05

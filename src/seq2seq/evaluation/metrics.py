@@ -6,15 +6,15 @@ True or False as in torchmetrics, says which values are better.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, Protocol, get_args
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.languages import base_language, is_unspaced
-from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, require_pairs
-from seq2seq.evaluation.own_metrics import named_by, own_scores
+from seq2seq.evaluation.own_metrics import own_scores
 
 Texts = Sequence[str]
 Direction = Literal["min", "max"]
@@ -176,6 +176,13 @@ def metric_of(metrics: Mapping[str, Any], name: str) -> float:
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found
+
+
+def named_by(score: str, metrics: Iterable[str]) -> str | None:
+    """Return the metric whose score or part of a score a name is; None if it is none of them."""
+    return max(
+        (name for name in metrics if score == name or score.startswith(f"{name}_")), key=len, default=None
+    )
 
 
 def direction_of(name: str, own: Mapping[str, Any] | None = None) -> Direction | None:

@@ -1,12 +1,11 @@
 """Metrics of the user's own: functions, objects that hold a model such as COMET's, and classes of torchmetrics."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
-from hydra_checked import parameters_of
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 Texts = Sequence[str]
 
@@ -37,7 +36,7 @@ def own_scores(
             found = metric(list(hypotheses), targets)  # of these texts alone, in this process alone
             metric.reset()
         else:
-            further = {"sources": sources} if "sources" in parameters_of(metric) else {}
+            further = {"sources": sources} if "sources" in inspect.signature(metric).parameters else {}
             found = metric(hypotheses, references, language, **further)
         parts = (
             {f"{name}_{part}": each for part, each in found.items()}
@@ -75,10 +74,3 @@ def _number(value: Any, num_sentences: int, key: str) -> float:
         return float(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{key}: a number is needed, not {type(value).__name__}") from error
-
-
-def named_by(score: str, metrics: Iterable[str]) -> str | None:
-    """Return the metric whose score or part of a score a name is; None if it is none of them."""
-    return max(
-        (name for name in metrics if score == name or score.startswith(f"{name}_")), key=len, default=None
-    )

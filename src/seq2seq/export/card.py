@@ -9,10 +9,9 @@ from typing import Any
 
 import yaml
 
-from seq2seq.common.files import overrides_of, read_file
-from seq2seq.common.shipped import MODELS
-from seq2seq.common.trust import own_classes
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.data.addresses import overrides_of, read_file
+from seq2seq.data.folders import MODELS, own_classes
 
 CORPORA = {
     "EverydayCorpus": (
@@ -116,7 +115,7 @@ def save_pretrained(
     Raises:
         InputError: The run is not finished, the folder holds other files, or its model needs classes from elsewhere.
     """
-    from seq2seq.decoding.predictions import example_sentences, pairs_of_run, split_of_run
+    from seq2seq.data.folders import example_sentences, pairs_of_run, split_of_run
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
@@ -246,7 +245,7 @@ def quoted(text: str) -> str:
 
 def examples(model: Path) -> list[str]:
     """Return the first example sentences of a model card, else of what a run has translated; none where there is neither."""
-    from seq2seq.decoding.predictions import examples_of_run
+    from seq2seq.data.folders import examples_of_run
 
     texts = _of_card(model) or examples_of_run(model) or examples_of_run(model.parent)
     return [text for text in texts if isinstance(text, str) and text.isprintable() and 0 < len(text) < 500]

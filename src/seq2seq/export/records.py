@@ -5,12 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import model_name
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce, counted, warn
+from seq2seq.data.folders import model_name
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 from seq2seq.data.words import clean
-from seq2seq.errors import InputError
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
@@ -48,9 +47,8 @@ def record(
     announce("loading PyTorch and the model")
     from torch.utils.tensorboard import SummaryWriter
 
-    from seq2seq.decoding.forced import force_pairs
+    from seq2seq.decoding.forced import force_pairs, weights_of
     from seq2seq.decoding.search import GREEDY, search_from_options
-    from seq2seq.decoding.translation import weights_of
     from seq2seq.decoding.translator import Translator
     from seq2seq.models.folder import load_attending
     from tensorboard_attention import MAX_WEIGHTS, add_attention

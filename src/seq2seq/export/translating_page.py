@@ -20,9 +20,9 @@ from sentencepiece import sentencepiece_model_pb2
 from torch import Tensor
 
 from seq2seq.attention import Attention, MeanAttention
-from seq2seq.common.shipped import config_of
-from seq2seq.common.trust import own_classes
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
+from seq2seq.data.folders import config_of, own_classes
 from seq2seq.data.languages import base_language, has_dotless_i, is_unspaced
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
@@ -31,7 +31,6 @@ from seq2seq.data.tokenizers import (
     WhitespaceTokenizer,
     WordTokenizer,
 )
-from seq2seq.errors import InputError
 from seq2seq.models import BahdanauDecoder, GRUEncoder, Seq2Seq
 from seq2seq.models.folder import load_model_folder, tied_names
 from seq2seq.models.int8 import as_json, base64_of

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.written import require_mark
-from seq2seq.errors import InputError
 from seq2seq.export.translating_page import model_module, page_model, static_file
 
 MARKS = {

@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from seq2seq import attention as attention_package
-from seq2seq.common.arguments import without_unknown
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import PARTS, is_within, require_trusted, without_unknown
 from seq2seq.common.numbers import Size
-from seq2seq.common.trust import PARTS, is_within, require_trusted
-from seq2seq.errors import InputError
 from seq2seq.models.decoder import RecurrentDecoder
 from seq2seq.models.reversing import ReversingSeq2Seq
 from seq2seq.models.seq2seq import Seq2Seq

@@ -5,7 +5,7 @@
 
 Weights are in float32, in bfloat16, or in 8-bit integers, see `seq2seq.models.int8`. A model is float32 when it is loaded.
 
-A folder that was written is read again, and what it computes is compared with the model in memory, see `prove`.
+A folder that was written is read again; what classes of your own compute then is compared with the model in memory, see `prove`.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from seq2seq.common.arguments import without_unknown
-from seq2seq.common.files import read_json
-from seq2seq.common.shipped import config_of
+from seq2seq.common.errors import InputError, NotFinite
+from seq2seq.common.named import without_unknown
+from seq2seq.data.addresses import read_json
 from seq2seq.data.batch import SourceBatch
+from seq2seq.data.folders import config_of, own_classes
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
-from seq2seq.errors import InputError, NotFinite
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
@@ -151,10 +151,15 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> dict[str, Any]:
     _write_json(folder / "config.json", config)
     exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
-    require_near(f"{precision} weights", exact, model, "choose fp32")
+    if precision != "fp32":
+        require_near(f"{precision} weights", exact, model, "choose fp32")
     loaded = load_model_folder(folder, trust_custom_code=True).model  # its classes are in memory already
-    advice = "Its classes must compute the same when they are built again from their arguments"
-    prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)
+    kept = loaded.state_dict()
+    if not all(torch.equal(tensor, kept[name]) for name, tensor in model.state_dict().items()):
+        raise InputError(f"{folder.name} as it was written differs from the model: is the disk damaged?")
+    if own_classes(folder):
+        advice = "Its classes must compute the same when they are built again from their arguments"
+        prove("the model folder", model, partial(steps_of, loaded), BOUND, advice)
     return config
 
 
@@ -175,7 +180,15 @@ def restored(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         NotFinite: A number is NaN or infinite, or too large for float32.
         InputError: There are 8-bit integers without scales.
     """
-    weights = {name: unpacked(name, stored) for name in stored if not name.endswith(SCALE)}
+    weights = {
+        name: unpacked(name, stored)
+        if each.dtype == torch.int8
+        else each.float()
+        if each.is_floating_point()
+        else each
+        for name, each in stored.items()
+        if not name.endswith(SCALE)
+    }
     for name, weight in weights.items():
         if not weight.isfinite().all():
             raise NotFinite(f"{name} holds NaN, infinity, or a number too large for float32")
@@ -186,7 +199,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """Read a model folder, the one of a run folder, or a shipped model.
 
     Args:
-        path: The folder, or the name of a model of `seq2seq.common.shipped`.
+        path: The folder, or the name of a model of `seq2seq.data.folders`.
         trust_custom_code: Whether classes that are not part of this program may be imported and run.
 
     Raises:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 SCALE = ".int8_scale"
 
@@ -59,16 +59,14 @@ def packed(name: str, weight: Tensor) -> dict[str, Tensor]:
 
 
 def unpacked(name: str, stored: Mapping[str, Tensor]) -> Tensor:
-    """Return the weight of a name in a file in float32, in whatever format it is there; a buffer of whole numbers as it is.
+    """Return the weight in float32 that a file holds as 8-bit integers.
 
     Raises:
         InputError: There are 8-bit integers without scales.
     """
     numbers, scales = stored[name], stored.get(f"{name}{SCALE}")
-    if numbers.dtype == torch.int8 and scales is None:
-        raise InputError(f"{name} is {numbers.dtype} without scales")
     if scales is None:
-        return numbers.float() if numbers.is_floating_point() else numbers
+        raise InputError(f"{name} is {numbers.dtype} without scales")
     return numbers.float() * scales.float().unsqueeze(1)
 
 

@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2seq.common.options import require_numbers
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.numbers import require_numbers
 
 MAX_TOKENS = 1000
 """Maximum number of tokens of a sentence; further tokens are not translated. Time and memory are quadratic."""

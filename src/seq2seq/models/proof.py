@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 
 LENGTHS = ((1,), (9, 23, 1, 2, 16))

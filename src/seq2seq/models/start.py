@@ -4,10 +4,9 @@ from typing import Any
 
 import torch
 
-from seq2seq.common.arguments import flat
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat, is_within
 from seq2seq.common.progress import warn
-from seq2seq.common.trust import is_within
-from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.marks import shown
 from seq2seq.data.text import stream_bytes
-from seq2seq.errors import InputError
 
 HEADER = re.compile(rb"\d+[ \t]+\d+")
 """Number of tokens and of dimensions: the first line of word2vec's text format."""

@@ -5,7 +5,6 @@ writes it.
 """
 
 from collections import defaultdict
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le
@@ -30,10 +29,7 @@ OTHERS: dict[tuple[str, str], Any] = {
 """(class, argument) -> what it may be, also in classes derived from it."""
 
 
-@cache
-def others() -> dict[str, dict[str, Any]]:
-    """Return `OTHERS` as `hydra_checked` takes it."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
-    for (name, argument), hint in OTHERS.items():
-        found[name][argument] = kind_of(hint)
-    return dict(found)
+BY_CLASS: dict[str, dict[str, Any]] = defaultdict(dict)
+"""The same as `hydra_checked` takes it."""
+for (name, argument), hint in OTHERS.items():
+    BY_CLASS[name][argument] = kind_of(hint)

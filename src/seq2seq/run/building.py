@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_checked import objects
-from seq2seq.common.trust import is_within
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import is_within
 from seq2seq.run.checks import check_callbacks
 from seq2seq.run.config import Settings, build, target_of
 from seq2seq.run.sizes import said

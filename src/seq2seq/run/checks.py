@@ -14,11 +14,11 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
 
 from hydra_checked import arguments_of, nearest, objects, parameters_of, problems
-from seq2seq.common.arguments import flat
-from seq2seq.common.files import is_address, matching
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
-from seq2seq.common.shipped import config_of
-from seq2seq.errors import InputError
+from seq2seq.data.addresses import is_address, matching
+from seq2seq.data.folders import config_of
 from seq2seq.run.config import (
     CONF,
     PASSED,
@@ -144,8 +144,7 @@ def _check_numbers(values: Mapping[Any, Any]) -> None:
 
 def _check_metric(name: str, own: Mapping[str, Any], beam_size: int) -> None:
     """Refuse the name of a metric that this run does not have; those of `own` are the user's."""
-    from seq2seq.evaluation.metrics import METRICS
-    from seq2seq.evaluation.own_metrics import named_by
+    from seq2seq.evaluation.metrics import METRICS, named_by
 
     split, _, rest = name.partition("/")
     search, _, score = rest.rpartition("/")
@@ -167,7 +166,7 @@ def _check_metric(name: str, own: Mapping[str, Any], beam_size: int) -> None:
 def _check_trainer(node: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse arguments of the trainer that this machine or this program does not have."""
     kind, time, limit = node.get("accelerator"), node.get("max_time"), node.get("limit_test_batches")
-    if isinstance(kind, str) and is_missing(kind):
+    if kind in ("gpu", "cuda", "mps") and is_missing(kind):
         key = "trainer.accelerator" if "trainer.accelerator" in given else "device"
         raise InputError(f"{key}={kind}: this machine has no such device; choose {key}=cpu or {key}=auto")
     if not (isinstance(time, dict | None) or re.fullmatch(r"\d+(:\d\d?){3}", str(time))):
@@ -248,6 +247,8 @@ def _check_text(data: Mapping[str, Any]) -> None:
     from seq2seq.data.split import require_held_out
 
     target = str(data["_target_"])
+    if not {"source_column", "target_column"} & data.keys() and "Text" not in target:
+        return
     languages = str(data.get("source_language")), str(data.get("target_language"))
     columns = columns_of(*languages, data.get("source_column"), data.get("target_column"))
     if target == "seq2seq.data.ParallelText":

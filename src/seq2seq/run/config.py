@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import hydra.utils
 from hydra import compose, initialize_config_dir
@@ -22,11 +22,10 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems, unlike
-from seq2seq.common.arguments import flat
-from seq2seq.common.files import is_address, matching
-from seq2seq.common.trust import packages_of
-from seq2seq.errors import InputError
-from seq2seq.run.bounds import others
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat, packages_of
+from seq2seq.data.addresses import is_address, matching
+from seq2seq.run.bounds import BY_CLASS
 from seq2seq.run.names import UNSET, folder_name, run_name
 from seq2seq.run.root import MOVED, Root
 
@@ -343,8 +342,10 @@ def require_methods(key: str, target: Any) -> None:
     Raises:
         InputError: Naming the arguments that one of its kind takes.
     """
+    if getattr(target, "history_class", None):  # its calls take a history, too
+        return
     found = BASES.get(re.sub(r"^callbacks\.[^.]+$", "callbacks.NAME", key))
-    if found and isinstance(target, type) and (said := unlike(target, imported(found[1]))):
+    if found and isinstance(target, type) and (said := unlike(target, cast(type, imported(found[1])))):
         raise InputError(f"{key}: {said.format(found[0])}")
 
 
@@ -376,7 +377,7 @@ def check(node: Any, key: str = "") -> None:
             value. The message names the keys and the nearest argument.
     """
     taken = {place: {name: kind_of(hint) for name, hint in hints.items()} for place, hints in TAKEN.items()}
-    refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=others()))
+    refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=BY_CLASS))
 
 
 def refuse(found: Sequence[str]) -> None:

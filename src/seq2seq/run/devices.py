@@ -5,7 +5,7 @@ import re
 import sys
 from typing import Annotated
 
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
 
 GPU_FILES = "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/kfd", "/dev/dxg"
 """One of these exists on Linux where there is a driver of NVIDIA or AMD."""

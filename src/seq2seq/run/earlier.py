@@ -8,10 +8,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_checked import arguments_of
-from seq2seq.common.arguments import flat
-from seq2seq.common.files import overrides_of
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
-from seq2seq.errors import InputError
+from seq2seq.data.addresses import overrides_of
 from seq2seq.run.config import TAKEN, target_of
 from seq2seq.run.folder import HERE, read_json
 from seq2seq.run.sizes import AUTOMATIC, follows, length

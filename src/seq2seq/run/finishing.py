@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, counted
 from seq2seq.run.config import Settings
 from seq2seq.run.folder import one_a_line, write_folder, write_text
 from seq2seq.run.summary import commit_of_program
@@ -99,7 +98,7 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
-    from seq2seq.evaluation.own_metrics import named_by
+    from seq2seq.evaluation.metrics import named_by
     from seq2seq.training.hparams import write_hparams
 
     given = {"seed": settings.config.seed, **settings.given}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from seq2seq.common.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, warn
-from seq2seq.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.run.config import Settings
 from seq2seq.run.messages import frames_of_user, message_of
 

@@ -15,8 +15,8 @@ from typing import Any
 import filelock
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.written import LIST, RUN, Written, claim
-from seq2seq.errors import InputError
 from seq2seq.run.config import CONF
 
 PLACES = (

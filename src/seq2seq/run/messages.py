@@ -33,8 +33,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from hydra_checked import nearest
-from seq2seq.common.arguments import flat
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.common.named import flat
 from seq2seq.run.config import CONF, OBJECTS, PLACES, choices_with, deletable, known_keys, without_groups
 from seq2seq.run.root import MOVED, Root
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from seq2seq.common.arguments import flat
-from seq2seq.errors import InputError
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat
 
 UNSET = "_unset_"
 MOST = 40

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le
 
 from seq2seq.common.numbers import Seed, Weight
-from seq2seq.common.options import MAX_BEAM, LengthPenalty
+from seq2seq.decoding import MAX_BEAM, PenaltyName
 
 Node = dict[str, Any]
 
@@ -15,7 +15,7 @@ Node = dict[str, Any]
 class Penalty:
     """Of the length of hypotheses, see `seq2seq.decoding.search.LengthPenalty`."""
 
-    name: LengthPenalty
+    name: PenaltyName
     alpha: Weight = 0.6
 
 

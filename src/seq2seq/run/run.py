@@ -1,6 +1,6 @@
 """The procedure of a run, read from top to bottom: settings, folder, data, sizes, module, trainer, fit, export, scores.
 
-`run` takes settings, as `train.py` composes them; `seq2seq.api.train` is the same from Python. A run leaves in its
+`run` takes settings, as `train.py` composes them; `seq2seq.cli.api.train` is the same from Python. A run leaves in its
 folder: ``.hydra/`` and ``config.yaml`` (the configuration), ``train.log``, ``tokenizers/``, ``checkpoints/``,
 TensorBoard's event files, ``model/`` (the exported model), ``predictions/`` and ``metrics.json``.
 """
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.common.arguments import flat
-from seq2seq.common.files import is_address, listed_in, matching
+from seq2seq.common.errors import InputError, TrainingFailed
+from seq2seq.common.named import flat
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.written import Written, claim, event_files
-from seq2seq.errors import InputError, TrainingFailed
+from seq2seq.data.addresses import is_address, listed_in, matching
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.building import build_module, build_trainer, prepare, read_data
 from seq2seq.run.checks import check_early, checkpoint_files, directions

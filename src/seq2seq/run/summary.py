@@ -19,10 +19,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from seq2seq.common import VERSION
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import LOG
-from seq2seq.common.trust import own_classes
-from seq2seq.decoding.predictions import examples_of_run
+from seq2seq.common.progress import LOG, counted
+from seq2seq.data.folders import examples_of_run, own_classes
 from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import RunLog, relative_to_cwd
 

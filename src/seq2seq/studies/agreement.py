@@ -34,23 +34,15 @@ ROUNDS = 2
 
 
 def agreed_weights(
-    texts: Sequence[tuple[Sequence[str], Sequence[str]]],
-    forward: Sequence[Floats],
-    backward: Sequence[Floats] | None = None,
+    texts: Sequence[tuple[Sequence[str], Sequence[str]]], attention: Sequence[Floats]
 ) -> list[Floats]:
     """Return q of each pair (target words, source words), for `argmax_links`.
 
     Args:
         texts: Source and target words of the pairs, in any case; words beyond the size of a matrix are ignored.
-        forward: Attention of each pair (target words, source words).
-        backward: Attention of a model of the other direction (source words, target words), for r; None: r uses
-            `forward`.
+        attention: Attention of each pair (target words, source words).
     """
-    sides = forward, forward if backward is None else [each.T for each in backward]
-    sizes = [tuple(map(min, a.shape, b.shape)) for a, b in zip(*sides, strict=True)]
-    ahead, behind = (
-        [_base(each[:t, :s]) for each, (t, s) in zip(side, sizes, strict=True)] for side in sides
-    )
+    sizes, bases = [each.shape for each in attention], [*map(_base, attention)]
     sources = _numbers([x[:s] for (x, _), (_, s) in zip(texts, sizes, strict=True)])
     targets = _numbers([y[:t] for (_, y), (t, _) in zip(texts, sizes, strict=True)])
     many = 1 + max(int(each.max(initial=0)) for each in sources)
@@ -65,8 +57,8 @@ def agreed_weights(
             c = SMOOTHING + np.bincount(places, _flat(found))
             of_source, of_target = (c / np.bincount(x, c)[x] for x in (known % many, known // many))
         both = [
-            (p * of_source[entry], r * of_target[entry])
-            for p, r, entry in zip(ahead, behind, entries, strict=True)
+            (each * of_source[entry], each * of_target[entry])
+            for each, entry in zip(bases, entries, strict=True)
         ]
         found = [p / p.sum(axis=1, keepdims=True) * r / r.sum(axis=0, keepdims=True) for p, r in both]
     return found

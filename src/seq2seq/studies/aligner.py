@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.common.counted import counted
-from seq2seq.data.languages import base_language
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import counted
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
-from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     Floats,
@@ -20,9 +19,6 @@ from seq2seq.evaluation.alignment import (
     merge_words,
     read_pharaoh,
     require_within,
-    reversed_links,
-    symmetrized,
-    threshold_links,
     word_indices,
 )
 from seq2seq.studies.agreement import agreed_weights
@@ -59,38 +55,6 @@ def word_attention(
         ]
         found.append(merge_words(translation.weights.numpy(), *sides))
     return found
-
-
-def attending(
-    folder: Path, reverse: Path | None = None, *, trust_custom_code: bool = False
-) -> list["SavedModel"]:
-    """Return a model with attention, and the one of the other direction, which may be a model of both.
-
-    Raises:
-        InputError: There is no such model, or `reverse` does not translate in the other direction.
-    """
-    from seq2seq.models.folder import load_attending
-
-    model = load_attending(folder, trust_custom_code=trust_custom_code)
-    if reverse is None:
-        return [model]
-    other = load_attending(reverse, trust_custom_code=trust_custom_code)
-    known = [
-        other,
-        *([other.reversed()] if other.translates_back_to(other.source_tokenizer.language) else []),
-    ]
-    wanted = _languages(model)[::-1]
-    for each in known:
-        if [*map(base_language, _languages(each))] == [*map(base_language, wanted)]:
-            return [model, each]
-    found = _languages(other)
-    raise InputError(
-        f"--reverse: a model from {wanted[0]} into {wanted[1]} is needed, and this one translates from {found[0]} into {found[1]}"
-    )
-
-
-def _languages(model: "SavedModel") -> list[str]:
-    return [model.source_tokenizer.language, model.target_tokenizer.language]
 
 
 def words_of(pairs: Sequence[SentencePair]) -> list[tuple[list[str], list[str]]]:
@@ -153,29 +117,12 @@ class Alignment:
 
 
 def aligned(
-    pairs: Sequence[SentencePair],
-    found: Sequence[tuple[Floats, ...]],
-    method: str,
-    threshold: float,
-    gold: Sequence[GoldAlignment] | None,
+    pairs: Sequence[SentencePair], found: Sequence[Floats], method: str, gold: Sequence[GoldAlignment] | None
 ) -> Alignment:
-    """Return the links of sentence pairs by a method of ``seq2seq align``.
-
-    `found` has the attention of each pair, by the model and, if there is one, by that of the other direction.
-    """
+    """Return the links of sentence pairs by a method of ``seq2seq align``, from the attention of each pair."""
     if method == "agreement":
-        links = [argmax_links(each) for each in agreed_weights(words_of(pairs), *zip(*found, strict=True))]
-    elif method == "threshold":
-        links = [threshold_links(forward, threshold) for forward, *_ in found]
-    else:
-        links = [_joined(method, *map(argmax_links, models)) for models in found]
+        found = agreed_weights(words_of(pairs), found)
+    links = [*map(argmax_links, found)]
     if gold is None:
         return Alignment(links)
     return Alignment(links, sum(map(AlignmentCounts.of, links, gold), AlignmentCounts()))
-
-
-def _joined(method: str, links: Links, *backward: Links) -> Links:
-    """Combine the links of one or two models."""
-    for other in backward:
-        links = symmetrized(links, reversed_links(other), method)
-    return links

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch
-from seq2seq.errors import InputError
 from seq2seq.models.decoder import Decoder, attentions_of
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.studies.faithfulness import CHANGES

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import announce, tracked
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce, counted, tracked
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.tokenizers import Tokenizer
@@ -13,7 +13,6 @@ from seq2seq.data.words import split_words
 from seq2seq.decoding.effect import leave_one_out
 from seq2seq.decoding.scoring import unknown_counts
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.evaluation.alignment import word_indices
 from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.studies.faithfulness import Probed, effect_taus

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.datamodule import Prepared, prepared_of
@@ -16,11 +17,9 @@ from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
 from seq2seq.data.words import clean
 from seq2seq.decoding.effect import leave_one_out
-from seq2seq.decoding.forced import force_decode, with_heads
+from seq2seq.decoding.forced import force_decode, weights_of, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.translation import weights_of
-from seq2seq.errors import InputError
 from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.training.checkpoint import callbacks_of, is_dry, validation_follows
 from seq2seq.training.gold_pairs import gold_links
@@ -195,7 +194,7 @@ class AttentionLogger(Callback):
                     score=hypothesis.score,
                     kind=kind,
                     bleu=bleu,
-                    alignment=gold_links(pair, tokenizers, sizes) if same else None,
+                    alignment=gold_links(pair, tokenizers, sizes) if same and pair.alignment else None,
                     effect=effects[place] if effects and kind == "forced" else None,
                     marks=marks,
                 )

@@ -10,10 +10,10 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, StochasticWeightAveraging
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.common.numbers import Positive
 from seq2seq.common.progress import warn
 from seq2seq.common.written import claim, is_own
-from seq2seq.errors import InputError, TrainingFailed
 
 
 def is_dry(trainer: pl.Trainer) -> bool:

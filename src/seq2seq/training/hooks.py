@@ -11,11 +11,11 @@ from lightning.pytorch.callbacks import Callback, WeightAveraging
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from seq2seq.common.arguments import tell_unknown, without_unknown
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import tell_unknown, without_unknown
 from seq2seq.common.numbers import Dropout, NotNegative, Weight
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import prepared_of
-from seq2seq.errors import InputError
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq

@@ -11,8 +11,8 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, RichProgressBar, TQDMProgressBar
 
 from hydra_plugins.hydra_subprocess_launcher import report
-from seq2seq.common.counted import counted
 from seq2seq.common.numbers import NotNegative
+from seq2seq.common.progress import counted
 from seq2seq.common.written import claim
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.training.checkpoint import is_dry

@@ -8,11 +8,11 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
+from seq2seq.common.errors import TrainingFailed
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.words import clean
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.errors import TrainingFailed
 from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, merge_words
 from seq2seq.evaluation.metrics import scores_of
 from seq2seq.training.gold_pairs import GoldPairs
@@ -120,7 +120,7 @@ class SplitScores:
         self.sums = SplitSums()
         self._data: Prepared | None = None
         self._split = "validation"
-        self._gold: dict[str, GoldPairs] = {}  # by split
+        self._gold: dict[str, GoldPairs | None] = {}  # by split
 
     @property
     def has_texts(self) -> bool:
@@ -145,8 +145,10 @@ class SplitScores:
         if self._data is None or weights is None:
             return
         if self._split not in self._gold:
-            self._gold[self._split] = GoldPairs.of(self._data, self._split)
-        self.sums.add_attention(weights.mean(dim=2), batch, self._gold[self._split])
+            is_aligned = any(pair.alignment is not None for pair in self._data.splits[self._split].pairs)
+            self._gold[self._split] = GoldPairs.of(self._data, self._split) if is_aligned else None
+        if gold := self._gold[self._split]:
+            self.sums.add_attention(weights.mean(dim=2), batch, gold)
 
     def add_translations(self, batch: Batch, hypotheses: Iterable[Hypothesis]) -> None:
         """Add a translation of each sentence of a batch of a corpus."""

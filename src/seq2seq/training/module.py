@@ -8,9 +8,9 @@ from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_no
 from torch.optim import Optimizer
 
 from seq2seq.attention.masking import length_mask
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
-from seq2seq.errors import InputError
 from seq2seq.training.hooks import ConfiguredModule
 from seq2seq.training.losses import LossSums, token_cross_entropy
 

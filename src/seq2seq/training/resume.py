@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, Timer
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import prepared_of
-from seq2seq.errors import InputError
 from seq2seq.training.checkpoint import PeriodicCheckpoint, callbacks_of
 
 

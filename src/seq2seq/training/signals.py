@@ -14,7 +14,7 @@ import lightning.pytorch as pl
 import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from seq2seq.errors import TrainingInterrupted
+from seq2seq.common.errors import TrainingInterrupted
 from seq2seq.training.checkpoint import BorderCallback, PeriodicCheckpoint
 
 

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from seq2seq.common.marks import shown
-from seq2seq.visualization.fonts import drawable
-from seq2seq.visualization.style import VERMILION, WEIGHTS, new_figure, styled
+from seq2seq.visualization.style import VERMILION, WEIGHTS, drawable, new_figure, styled
 
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""

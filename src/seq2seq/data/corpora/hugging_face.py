@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from bitext import Column, cell_text
+from seq2seq.common.errors import InputError
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import columns_of
 from seq2seq.data.text import SentencePair, Splits, refusing
-from seq2seq.errors import InputError
 
 
 class HuggingFaceCorpus(TranslationDataModule):

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, Splits, read_splits
-from seq2seq.errors import InputError
 
 
 class LibreOfficeHelp(TranslationDataModule):

@@ -5,11 +5,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from seq2seq.common.counted import counted
-from seq2seq.common.progress import announce
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import announce, counted
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import Splits, read_parallel
-from seq2seq.errors import InputError
 
 TEST_SETS = {
     "flickr_2016": "test_2016_flickr",

@@ -9,14 +9,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from seq2seq.common.files import is_address
+from seq2seq.common.errors import InputError
+from seq2seq.data.addresses import is_address
 from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import is_path
 from seq2seq.data.languages import require_language_code, target_tag
 from seq2seq.data.text import Splits
 from seq2seq.data.words import clean
-from seq2seq.errors import InputError
 
 
 class MultilingualText(TranslationDataModule):

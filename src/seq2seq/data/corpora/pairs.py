@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, Splits
-from seq2seq.errors import InputError
 
 
 class PairsCorpus(TranslationDataModule):

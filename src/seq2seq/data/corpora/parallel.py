@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from bitext import Column
+from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import columns_of, read_split, two_files
 from seq2seq.data.split import require_held_out
 from seq2seq.data.text import SentencePair, Splits
-from seq2seq.errors import InputError
 
 
 class ParallelText(TranslationDataModule):

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, Splits
 from seq2seq.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
-from seq2seq.errors import InputError
 
 
 class TorchtextCorpus(TranslationDataModule):

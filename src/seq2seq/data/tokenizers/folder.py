@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.tokenizers.tokenizer import Tokenizer
 from seq2seq.data.vocabulary import SPECIALS
-from seq2seq.errors import InputError
 
 
 def load_tokenizers(folder: Path, *, trust_custom_code: bool = False) -> tuple[Tokenizer, Tokenizer]:

@@ -6,10 +6,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from seq2seq.common.files import on_disk, read_file
+from seq2seq.common.errors import InputError
+from seq2seq.data.addresses import on_disk, read_file
 from seq2seq.data.tokenizers.tokenizer import Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN
-from seq2seq.errors import InputError
 
 
 class HuggingFaceTokenizer(Tokenizer):

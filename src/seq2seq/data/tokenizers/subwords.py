@@ -13,13 +13,12 @@ from typing import Any
 
 import sentencepiece
 
-from seq2seq.common.counted import counted
-from seq2seq.common.files import read_file
+from seq2seq.common.errors import InputError
 from seq2seq.common.marks import SPACE_MARK
-from seq2seq.common.progress import warn
+from seq2seq.common.progress import counted, warn
+from seq2seq.data.addresses import read_file
 from seq2seq.data.tokenizers.tokenizer import Tokenizer
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID, SPECIALS, UNKNOWN_ID, vocabulary_size
-from seq2seq.errors import InputError
 
 SPACIOUS, USUAL_COVERAGE = 10, 0.9995
 """All characters of a text have pieces if there are so many for each of them; else those of SentencePiece's own share of it."""

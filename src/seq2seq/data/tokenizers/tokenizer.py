@@ -13,14 +13,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from seq2seq.common.arguments import without_unknown
-from seq2seq.common.files import read_json
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import require_trusted, without_unknown
 from seq2seq.common.numbers import Positive
-from seq2seq.common.trust import require_trusted
+from seq2seq.data.addresses import read_json
 from seq2seq.data.casing import Casing
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.data.words import clean, lowered
-from seq2seq.errors import InputError
 
 MAX_TOKENS = 500_000
 """Maximum number of tokens of a vocabulary that is read from a file."""
@@ -218,7 +217,7 @@ class Tokenizer(ABC):
         description = {
             "class": public_name(type(self)),
             "arguments": self.arguments,
-            **self.casing.saved(),
+            **(self.casing.saved() if self.case == "restore" else {}),
             **({"casings": casings} if casings else {}),
             "tokens": self.vocabulary,
         }
@@ -250,9 +249,10 @@ class Tokenizer(ABC):
             if not all(isinstance(token, str) for token in description["tokens"]):
                 raise InputError("a token is no text")
             tokenizer.set_vocabulary(description["tokens"])
-            tokenizer.casing = Casing.of(description)
-            found = description.get("casings", {})
-            tokenizer.casings = {code: Casing.of(each) for code, each in found.items()}
+            if tokenizer.case == "restore":
+                tokenizer.casing = Casing.of(description)
+                found = description.get("casings", {})
+                tokenizer.casings = {code: Casing.of(each) for code, each in found.items()}
             tokenizer.read_model(folder, side)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from error

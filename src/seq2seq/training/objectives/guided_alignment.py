@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import Prepared
-from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.gold_pairs import GoldPairs
 

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
-from seq2seq.errors import InputError
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment

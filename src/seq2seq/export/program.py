@@ -12,11 +12,11 @@ from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from seq2seq.common.errors import InputError
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import InputError
 from seq2seq.export.card import examples
+from seq2seq.export.server import Limits, make_app
 from seq2seq.export.translating_page import export_page
-from seq2seq.serving.server import Limits, make_app
 
 GRACE = 6
 """Seconds for open requests after SIGTERM; then a batch has to end, and `docker stop` waits for 10."""

@@ -4,13 +4,15 @@ What reads the text refuses wrong values, before PyTorch is loaded.
 """
 
 import os
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
-from seq2seq.common.files import is_address, on_disk
-from seq2seq.common.shipped import config_of, model_path
-from seq2seq.errors import InputError
+from annotated_types import Ge, Le
+
+from seq2seq.common.errors import InputError
+from seq2seq.common.numbers import Positive
+from seq2seq.data.addresses import is_address, on_disk
+from seq2seq.data.folders import config_of, model_path
 
 
 def model(text: str) -> Path:
@@ -53,50 +55,6 @@ def page_file(text: str) -> Path:
     return output_file(text)
 
 
-def count(text: str) -> int:
-    """Return a whole number above 0.
-
-    Raises:
-        ValueError: It is none.
-    """
-    if not (text.isdecimal() and int(text) > 0):
-        raise ValueError(f"{text}: a whole number above 0 is needed")
-    return int(text)
-
-
-def step(text: str) -> int:
-    """Return a step, as event files hold it.
-
-    Raises:
-        ValueError: It is none.
-    """
-    if not (text.isdecimal() and int(text) < 2**63):
-        raise ValueError(f"{text}: a whole number from 0 to {2**63 - 1} is needed")
-    return int(text)
-
-
-def require_numbers(**values: object) -> None:
-    """Refuse values that are no numbers, such as text; None is left out.
-
-    Raises:
-        InputError: A value is none.
-    """
-    for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
-            raise InputError(f"{name.replace('_', ' ')} {value!r}: give a number")
-
-
-def require_counts(**values: object) -> None:
-    """Refuse values that are no whole numbers above 0; None is left out.
-
-    Raises:
-        InputError: A value is none.
-    """
-    for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise InputError(f"{name.replace('_', ' ')} {value!r}: give a whole number above 0")
-
-
 Model = Annotated[str | Path, "MODEL", model]
 """A run folder, a model folder, or the name of a shipped model."""
 
@@ -109,10 +67,10 @@ Sentence = Annotated[str, "SENTENCE", sentence]
 Output = Annotated[Path, "FILE", output_file]
 """A file or folder that is written."""
 
-Count = Annotated[int, "N", count]
-"""A whole number above 0."""
+Count = Positive
+"""Of what there is one at least."""
 
-Step = Annotated[int, "N", step]
+Step = Annotated[int, Ge(0), Le(2**63 - 1)]
 """A step of a training."""
 
 Page = Annotated[Path, "FILE", page_file]
@@ -121,14 +79,5 @@ Page = Annotated[Path, "FILE", page_file]
 Precision = Literal["fp32", "bf16", "int8"]
 """Of products of matrices."""
 
-LengthPenalty = Literal["none", "average", "gnmt"]
-"""See `seq2seq.decoding.search.LengthPenalty`."""
-
-PENALTIES: tuple[str, ...] = get_args(LengthPenalty)
-"""Their names."""
-
-MAX_BEAM = 100_000
-"""Maximum size of a beam."""
-
-AlignmentMethod = Literal["agreement", "argmax", "threshold", "intersection", "union"]
+AlignmentMethod = Literal["agreement", "argmax"]
 """How links are made of attention."""

@@ -5,13 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from seq2seq.common.counted import counted
-from seq2seq.common.options import AlignmentMethod, Count, File, LengthPenalty, Model, Precision
-from seq2seq.common.progress import announce, warn
-from seq2seq.common.shipped import config_of, model_path
+from seq2seq.cli.options import AlignmentMethod, Count, File, Model, Precision
+from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.common.progress import announce, counted, warn
+from seq2seq.data.folders import config_of, model_path, pairs_of_run, split_of_run
 from seq2seq.data.text import SentencePair, read_parallel
-from seq2seq.decoding.predictions import pairs_of_run, split_of_run
-from seq2seq.errors import InputError, TrainingFailed, TrainingInterrupted
+from seq2seq.decoding import PenaltyName
 from seq2seq.run.config import as_value, composed, settings_of
 from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json
@@ -84,7 +83,7 @@ class Run:
         ensemble: Sequence[Model] = (),
         beam_size: Count = 5,
         n_best: Count = 1,
-        length_penalty: LengthPenalty = "average",
+        length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
         min_ratio: float | None = None,
         max_ratio: float | None = None,
@@ -179,7 +178,7 @@ class Run:
         source: File | None = None,
         reference: File | None = None,
         beam_size: Count = 5,
-        length_penalty: LengthPenalty = "average",
+        length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
         max_ratio: float | None = None,
         beam_threshold: Annotated[float, "NATS"] | None = None,
@@ -255,9 +254,7 @@ class Run:
         source: File,
         target: File,
         gold: File | None = None,
-        reverse: Model | None = None,
         method: AlignmentMethod = "agreement",
-        threshold: float = 0.4,
         device: Device = "cpu",
         max_tokens: Count = 4096,
     ) -> Any:
@@ -267,11 +264,8 @@ class Run:
             source: Text, plain or compressed.
             target: Its translation.
             gold: Links in Pharaoh format; possible ones as i?j.
-            reverse: A model of the other direction.
             method: agreement: by attention and the words of both files; argmax: the most attended source word of
-                each target word; threshold: all with a weight of --threshold; intersection, union: argmax of both
-                models.
-            threshold: Minimum weight of a link.
+                each target word.
             device: cpu, cuda or mps.
             max_tokens: Maximum padded tokens in a batch.
 
@@ -279,36 +273,22 @@ class Run:
             An `Alignment`.
 
         Raises:
-            InputError: A file or an option is wrong, or a model has no attention.
+            InputError: A file or an option is wrong, or the model has no attention.
         """
         if method not in get_args(AlignmentMethod):
             raise InputError(f"--method {method}: choose one of {', '.join(get_args(AlignmentMethod))}")
-        if method != "agreement" and (reverse is not None) != (method in ("intersection", "union")):
-            raise InputError(
-                "--method intersection and union need --reverse MODEL, argmax and threshold take none"
-            )
-        if not 0 <= threshold <= 1:
-            raise InputError(f"--threshold {threshold}: a weight is from 0 to 1")
-        if threshold != 0.4 and method != "threshold":
-            raise InputError(
-                f"--threshold {threshold} has no effect with --method {method}: give --method threshold"
-            )
-        from seq2seq.studies.aligner import aligned, attending, read_gold, word_attention
+        from seq2seq.studies.aligner import aligned, read_gold, word_attention
 
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {counted(len(pairs), 'sentence pair')}")
-        folders = [self.folder, *([] if reverse is None else [model_path(reverse)])]
-        swapped = [SentencePair(pair.target, pair.source) for pair in pairs]
         from seq2seq.decoding.scoring import unknown_counts  # which loads PyTorch
+        from seq2seq.models.folder import load_attending
 
-        models = attending(*folders, trust_custom_code=self.trust_custom_code)
-        unknown_counts(models[0].source_tokenizer.unknown, [pair.source for pair in pairs], source, target)
-        found = [
-            word_attention(model, text, device=device, max_tokens=max_tokens)
-            for model, text in zip(models, (pairs, swapped), strict=False)
-        ]
-        return aligned(pairs, list(zip(*found, strict=True)), method, threshold, right)
+        model = load_attending(self.folder, trust_custom_code=self.trust_custom_code)
+        unknown_counts(model.source_tokenizer.unknown, [pair.source for pair in pairs], source, target)
+        found = word_attention(model, pairs, device=device, max_tokens=max_tokens)
+        return aligned(pairs, found, method, right)
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""

@@ -361,23 +361,7 @@ def add_figures(app: FastAPI, queue: TranslationQueue, figures: Figures) -> None
         """Return counts of requests and sentences, times and the length of the queue for Prometheus."""
         return generate_latest(figures.registry)
 
-    @app.exception_handler(400)  # of FastAPI, for bytes that are no text
-    async def refuse_bytes(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(
-            {"detail": "the body is not UTF-8, is nested too deeply, or has a number of thousands of digits"},
-            400,
-        )
-
     @app.exception_handler(RequestValidationError)
     async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]  # it repeats the input, which may be long
-        if first["type"] == "json_invalid":
-            detail = f"the body is no JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
-            return JSONResponse({"detail": detail}, 422)
-        if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
-            detail = "send the body as JSON, with the header Content-Type: application/json"
-            return JSONResponse({"detail": detail}, 422)
-        if first["loc"][:2] == ("body", "text"):
-            return JSONResponse({"detail": "body.text: give a sentence or a list of sentences"}, 422)
-        where = ".".join(str(part) for part in first.get("loc", ())) or "body"
-        return JSONResponse({"detail": f"{where}: {first['msg'].removeprefix('Value error, ')}"}, 422)
+        return JSONResponse({"detail": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)

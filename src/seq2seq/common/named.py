@@ -1,4 +1,4 @@
-"""Whose code may run.
+"""Classes that a configuration, a checkpoint or a model folder names: whose code may run, and with which arguments.
 
 What a user writes, on the command line or into a file of the configuration, may name any class. A model folder may
 be somebody else's: it may name parts of this program, and other classes only with ``trust_custom_code=True``. From
@@ -6,22 +6,19 @@ version 1.4 on, Hydra builds objects by a list of packages: those of the program
 names. It refuses what runs text as code or starts programs (``eval``, ``os.system``) in every package.
 """
 
-import json
+import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-from seq2seq.errors import InputError
+from hydra_checked import arguments_of
+from seq2seq.common.errors import InputError
 
 PARTS = "seq2seq.attention", "seq2seq.data.tokenizers", "seq2seq.models"
 """Packages and modules whose classes a model folder may name."""
 
 PROGRAM = "seq2seq", "lightning", "torch"
 """Packages whose classes the configuration may always name."""
-
-MAX_BYTES = 64 * 2**20
-"""Of a file of a model folder that is read for the classes that it names."""
 
 
 def is_within(target: object, packages: Iterable[str]) -> bool:
@@ -42,20 +39,6 @@ def require_trusted(target: object, where: str, *, trust_custom_code: bool) -> N
         )
 
 
-def own_classes(folder: Path) -> list[str]:
-    """Return the classes that a model folder names and that are not part of this program; nothing is imported.
-
-    Files that cannot be read name none.
-    """
-    names: list[str] = []
-    for file in (folder / name for name in ("config.json", "source.json", "target.json")):
-        with suppress(OSError, ValueError, AttributeError, RecursionError):
-            if file.is_file() and file.stat().st_size <= MAX_BYTES:
-                found = json.loads(file.read_text(encoding="utf-8"))
-                names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
-    return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]
-
-
 def packages_of(node: Any) -> list[str]:
     """Return the packages that objects of a configuration may come from, as patterns of Hydra's whitelist."""
     return sorted({f"{target.partition('.')[0]}.*" for target in (*named(node), *(f"{p}." for p in PROGRAM))})
@@ -68,3 +51,35 @@ def named(node: Any) -> Iterable[str]:
         yield from (target for value in node.values() for target in named(value))
     elif isinstance(node, list | tuple):
         yield from (target for value in node for target in named(value))
+
+
+def without_unknown(target: Any, stored: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the stored arguments that a class or function has; a line on stderr names the others.
+
+    A checkpoint, run or model folder of an earlier version may hold arguments that no longer exist.
+    """
+    unknown = tell_unknown(target, stored, where)
+    return {name: value for name, value in stored.items() if name not in unknown}
+
+
+def tell_unknown(target: Any, stored: Mapping[str, Any], where: str) -> list[str]:
+    """Return the names of stored arguments that a class or function does not have, and name them in a line on stderr."""
+    arguments, takes_any = arguments_of(target)
+    unknown = [] if takes_any else [str(name) for name in stored if name not in arguments]
+    if unknown:
+        _tell(f"WARNING: {where}: {target.__name__} has no argument {', '.join(unknown):.200}; left out")
+    return unknown
+
+
+@cache
+def _tell(line: str) -> None:
+    """Print a line on stderr, once a process: a model folder is built twice."""
+    print(line, file=sys.stderr)
+
+
+def flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Return nested dictionaries as one with dotted keys."""
+    if isinstance(node, dict):
+        start = f"{prefix}." if prefix else ""
+        return {k: v for key, value in node.items() for k, v in flat(value, f"{start}{key}").items()}
+    return {prefix: node}

@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
+from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.errors import InputError
 
 MAX_FILE = 64 * 2**20
 """Maximum bytes of a file that is read whole."""
