@@ -23,7 +23,7 @@ from tests.browser.conftest import (
     tensorboard,
 )
 
-TAG = "attention/0/forced"
+TAG = "attention/1/forced"  # the first that is no question
 
 
 def tab_of(page):
@@ -193,7 +193,7 @@ def test_two_steps_of_one_run_side_by_side(open_tab, data):
 
 
 def test_runs_with_other_tokens_have_no_difference_map_and_say_so(open_tab):
-    _, tab = open_tab(run="seed_1", compare="on", **{"with": "hostile"})
+    _, tab = open_tab(run="seed_1", sentence="0", compare="on", **{"with": "hostile"})
     expect(tab.locator("figure")).to_have_count(2)
     expect(tab.locator(".message")).to_contain_text("the tokens differ")
 
@@ -357,7 +357,7 @@ def test_hostile_tokens_are_text(open_tab, tmp_path):
 
 
 def test_sixty_tokens_and_every_script_keep_their_cells(open_tab, screenshot):
-    page, tab = open_tab(run="wide")
+    page, tab = open_tab(run="wide", sentence="wide")
     assert len(labels(tab, "row")) == 60
     boxes = [tab.locator(f"text[data-row='{row}']").bounding_box()["y"] for row in (0, 1, 59)]
     cell = round(boxes[1] - boxes[0])

@@ -139,20 +139,12 @@ export const SCALES = [
   ["log", "logarithmic"],
 ];
 const SMALL = 0.5; // a maximum up to which the fitting scale does not end at 1
-const EVEN = 3; // times an even weight; where each matrix has a maximum below it, the fitting scale is relative to uniform
+const EVEN = 3; // times an even weight, below which the fitting scale does not end, so that even weights look even
 const LEAST = 1e-4; // of the logarithmic scale
 const MOST_DOUBLINGS = 6;
 
 function topOf(matrices) {
   return matrices.reduce((most, { values }) => values.reduce((found, value) => Math.max(found, Math.abs(value)), most), 0);
-}
-
-// What the fitting scale is for weights.
-export function fittingKind(kind, matrices) {
-  if (kind !== "fit") return kind;
-  const top = topOf(matrices);
-  if (top > SMALL || top === 0) return "unit";
-  return matrices.every(({ values, columns }) => columns > 2 && topOf([{ values }]) * columns < EVEN) ? "uniform" : "max";
 }
 
 const RISES = 0.02; // share of the maximum effect; a word that becomes more probable by more is gray
@@ -170,18 +162,19 @@ export function effectScale(matrices) {
 export function scaleOf(kind, matrices, signed = false, what = "weights") {
   const top = topOf(matrices);
   const isWhole = what === "weights" && (kind === "unit" || (kind === "fit" && top > SMALL) || top === 0);
-  const most = isWhole ? 1 : top || 1;
+  const even = what === "weights" && kind === "fit" && !signed ? Math.min(1, EVEN / Math.max(...matrices.map(({ columns }) => columns))) : 0;
+  const most = isWhole ? 1 : Math.max(top, even) || 1;
   if (signed) {
     const ticks = [[0, `−${brief(most)}`], [0.5, "0"], [1, `+${brief(most)}`]];
     return { name: `difference of ${what}`, isTwoSided: true, ticks, shares: (values) => values.map((value) => (value / most + 1) / 2), top: what === "weights" ? 1 : most };
   }
-  if (fittingKind(kind, matrices) === "uniform") return uniformScale(matrices);
+  if (kind === "uniform") return uniformScale(matrices);
   if (kind === "log") {
     const shares = (values) => values.map((value) => (value <= LEAST ? 0 : 1 - Math.log(value) / Math.log(LEAST)));
     return { name: "weight, logarithmic", isTwoSided: false, ticks: [[0, `≤ ${LEAST}`], [0.5, "0.01"], [1, "1"]], shares };
   }
   const ticks = isWhole ? [[0, "0"], [0.5, "0.5"], [1, "1"]] : [[0, "0"], [1, brief(most)]];
-  const name = isWhole ? "weight" : "weight, up to the maximum";
+  const name = isWhole || most > top ? "weight" : "weight, up to the maximum";
   return { name, isTwoSided: false, ticks, shares: (values) => values.map((value) => value / most) };
 }
 
@@ -250,6 +243,12 @@ function legend(x, y, scale, theme, size = 11) {
   return draw("g", { "shape-rendering": "crispEdges" }, ...stripes, ...labels, text(x, "start", scale.name, 24), scale.note ? text(x, "start", scale.note, 38) : null);
 }
 
+function goldLegend(x, y, { links, theme }, size = 11) {
+  if (!links) return null;
+  const mark = draw("rect", { x: x + 1, y, width: 9, height: 9, rx: 2, fill: "none", stroke: theme.gold, "stroke-width": 2 });
+  return draw("g", { class: "gold-legend" }, mark, draw("text", { x: x + 16, y: y + 9, "font-size": size, fill: theme.gray }, "gold alignment"));
+}
+
 // ---- The matrix: source tokens across, target tokens down, whole-pixel cells, which may be wider than high
 
 const TALLEST_CELL = 52;
@@ -261,7 +260,7 @@ const SMALLEST_CELL = 13;
 const TILT = Math.PI / 3;
 const GAP = 9;
 const LEGEND_HEIGHT = 56;
-const NOTE_HEIGHT = 14; // of a second line below it
+const NOTE_HEIGHT = 14; // of a further line below it
 const MOST_SQUARES = 50_000; // more cells are drawn as one image
 const TICK_DISTANCE = 30;
 
@@ -280,6 +279,7 @@ export function matrixChart(chart, extent) {
     ...shownPlaces(chart.source, layout.plain.source, layout.across).map((column) => columnLabel(chart.source[column], column, chart, layout)),
     overlay,
     legend(left, top + down * chart.target.length + 14, chart.scale, chart.theme),
+    goldLegend(left, top + down * chart.target.length + 14 + (chart.scale.note ? 53 : 39), chart),
   );
   return {
     node,
@@ -324,7 +324,7 @@ function matrixLayout(chart, extent) {
   const left = Math.ceil(widest(chart.target, font)) + GAP + 4;
   const top = Math.ceil(longest * Math.sin(tilt)) + font + GAP;
   const width = Math.max(left + columns * across + overhang(drawn, font, across, plain.source), left + 190);
-  const below = LEGEND_HEIGHT + (chart.scale.note ? NOTE_HEIGHT : 0);
+  const below = LEGEND_HEIGHT + NOTE_HEIGHT * (Boolean(chart.scale.note) + Boolean(chart.links));
   return { across, down, plain, font, tilt, left, top, width, height: top + rows * down + below };
 }
 

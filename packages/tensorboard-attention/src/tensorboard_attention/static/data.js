@@ -339,21 +339,28 @@ export function kindName(kind) {
 
 const distinct = (values) => [...new Set(values)];
 
-// The nearest selection to the state that exists, by default in the run that was written last; null where
-// there is nothing at all.
+// Whether the picture of a sentence is easy to read: a statement of a line.
+function isPlain(text) {
+  const words = (text ?? "").trim().split(/\s+/u).length;
+  return words >= 5 && words <= 10 && !/[?？؟]/u.test(text);
+}
+
+// The nearest selection to the state that exists, by default in the run that was written last, a plain sentence;
+// null where there is nothing at all.
 export function selectionOf(index, state) {
   if (!index.runs.length) return null;
   const written = ({ tags }) => Math.max(...tags.map((tag) => tag.wall_time ?? 0));
   const latest = index.runs.reduce((last, each) => (written(each) > written(last) ? each : last));
   const run = index.runs.find((each) => each.run === state.run) ?? latest;
   const sentences = distinct(run.tags.map((tag) => tag.sentence));
-  const sentence = sentences.includes(state.sentence) ? state.sentence : sentences[0];
+  const texts = new Map(run.tags.map((tag) => [tag.sentence, tag.text]));
+  const plain = sentences.find((each) => isPlain(texts.get(each))) ?? sentences[0];
+  const sentence = sentences.includes(state.sentence) ? state.sentence : plain;
   const tags = run.tags.filter((tag) => tag.sentence === sentence);
   const kinds = distinct(tags.map((tag) => tag.kind));
   const kind = kinds.includes(state.kind) ? state.kind : kinds[0];
   const ranks = tags.filter((tag) => tag.kind === kind).map((tag) => tag.rank);
   const rank = ranks.includes(Number(state.rank)) ? Number(state.rank) : ranks[0];
-  const texts = new Map(run.tags.map((tag) => [tag.sentence, tag.text]));
   const { tag } = tags.find((each) => each.kind === kind && each.rank === rank);
   return { run: run.run, sentence, kind, rank, tag, sentences, texts, kinds, ranks };
 }

@@ -1,4 +1,4 @@
-import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, make, matrixChart, ribbonChart, fittingKind, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
+import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, make, matrixChart, ribbonChart, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
 import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf, statisticsOf } from "./data.js";
 
 // The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.
@@ -279,14 +279,12 @@ class MapGrid {
     const side = Math.max(SIDE.least, Math.min(SIDE.most, Math.floor(available)));
     const longest = Math.max(source.length, target.length);
     const size = { width: Math.max(6, (side * source.length) / longest), height: Math.max(6, (side * target.length) / longest) };
-    const isEven = fittingKind(kind, maps.map(({ weights }) => ({ values: weights, columns: source.length }))) === "uniform";
-    const shared = kind === "fit" ? (isEven ? "uniform" : "max") : kind; // each its own maximum
     const isCaptioned = side > 40 || layers.size < 3;
     const rows = [...layers].map(([layer, own]) => {
       const isOfAll = layer === null;
       const name = isOfAll ? "all" : `layer ${layer + 1}`;
       const title = make("span", { class: "layer", title: own[0].module ?? "" }, layers.size > 1 ? name : "");
-      return make("div", {}, title, ...own.map((map) => this.small(map, source.length, size, shared, theme, isCaptioned)));
+      return make("div", {}, title, ...own.map((map) => this.small(map, source.length, size, kind, theme, isCaptioned)));
     });
     this.maps.replaceChildren(...rows);
     this.showStatistics();
