@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -88,6 +88,11 @@ class Settings:
     config: DictConfig
     given: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The configuration by dotted key."""
+        return flat(OmegaConf.to_container(self.config))
 
     @property
     def dry(self) -> bool:
