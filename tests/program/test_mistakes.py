@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 import seq2seq
 from seq2seq import InputError
 from seq2seq.cli.main import main
-from seq2seq.common.arguments import flat
+from seq2seq.common.named import flat
 from seq2seq.run.config import CONF, composed, given_keys, settings_of
 from seq2seq.run.run import run
 from tests.conftest import TINY
