@@ -6,7 +6,7 @@ from hydra.errors import InstantiationException
 
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import packages_of, require_trusted
-from seq2seq.run.config import build
+from seq2seq.run.building import build
 
 
 @pytest.mark.parametrize(

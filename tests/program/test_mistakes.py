@@ -3,14 +3,21 @@
 import json
 import re
 import shutil
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 import seq2seq
 from seq2seq import InputError
 from seq2seq.cli.main import main
+from seq2seq.common.named import flat
+from seq2seq.run.config import CONF, composed, given_keys, settings_of
+from seq2seq.run.run import run
 from tests.conftest import TINY
 
 PARALLEL = ["data=parallel", "data.split.validation=0.2", "tokenizer=words", "data.source_language=en",
@@ -124,7 +131,7 @@ TRAIN = {
     "no folder of a configuration": (["--config-path", "runs/nope", "--config-name", "config"], r"--config-path .*runs/nope: there is no such folder"),
     "no file in a folder": (["--config-path", "/", "--config-name", "nope"], r"--config-name nope: .* in /;"),
     "text of both sides": (["data=parallel", "data.source=a.en"], r"data\.train\.source\?"),
-    "two options": (["-m", "--cfg", "job", "attention=dot", "seed=1,2"], r"--cfg .*-m"),
+    "two options": (["-m", "--cfg", "job", "attention=dot", "seed=1,2"], r"--multirun, --cfg, --info"),
     "option that is the default": (["--resume"], r"the same command"),
     "key that is the default": (["resume=true"], r"resume: .*the same command"),
     "key of a choice that is not there": (["callbacks.early_stopping.patience=3"], r"callbacks=early_stopping"),
@@ -223,6 +230,30 @@ def here(tmp_path_factory):
     return folder
 
 
+@cache
+def settings_with(choices):
+    """The settings of choices of groups, which are composed once; None if they cannot be composed alone."""
+    with suppress(Exception), composed(choices) as config:
+        return settings_of(config, choices, "run")
+
+
+FOLLOWED = r"[+~].*|(hydra|paths)\..*|name|experiment_name|seed|ckpt_path|.*(dropout|_target_)"
+"""Keys that other keys, or messages, follow."""
+
+
+def train(*overrides):
+    """Train as `seq2seq.train` does; keys that the choices among the overrides have are set without composing again."""
+    choices = tuple(each for each in overrides if (CONF / each.partition("=")[0]).is_dir())
+    keys = [each.partition("=")[0] for each in overrides if each not in choices]
+    settings = settings_with(choices)
+    known = {} if settings is None else flat(OmegaConf.to_container(settings.config))
+    if any(key not in known or re.fullmatch(FOLLOWED, key) for key in keys) or not known:
+        return seq2seq.train(*overrides)
+    given = given_keys(overrides)
+    values = {key: value for key, value in given.items() if key not in settings.given}
+    return run(replace(settings.updated(values), given=given))
+
+
 def assert_is_one_line(done, expected):
     said = done.text.strip()
     errors = [line for line in said.splitlines() if line.startswith("error: ")]
@@ -255,7 +286,7 @@ def test_a_mistake_in_a_training_is_one_line(name, here, monkeypatch):
     overrides, expected = TRAIN[name]
     monkeypatch.chdir(here)
     with pytest.raises(InputError) as caught:
-        seq2seq.train(*SHORT, *overrides, f"name={name.replace(' ', '-')}")
+        train(*SHORT, *overrides)
     assert re.search(expected, str(caught.value)), caught.value
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
@@ -580,7 +611,7 @@ def test_keys_that_a_run_derives_may_be_null(tmp_path, monkeypatch):
 def test_a_mistake_from_python_is_an_input_error_of_one_line(overrides, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(seq2seq.InputError, match=PYTHON[overrides]) as caught:
-        seq2seq.train("debug=fast", "data.max_examples=32", "scheduler.warmup_steps=2", *overrides.split())
+        train("debug=fast", "data.max_examples=32", "scheduler.warmup_steps=2", *overrides.split())
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 450
 

@@ -366,7 +366,7 @@ def test_an_average_of_late_epochs_continues_where_its_schedule_does(step, tmp_p
 def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_has_other_scores(tmp_path):
     def config_of(*overrides):
         with composed(overrides) as config:
-            return settings_of(config, overrides, tmp_path).config
+            return settings_of(config, overrides, tmp_path).values
 
     first = config_of("init_from=a", "decoding.beam_size=5")
     earlier = Earlier(tmp_path, {"init_from": "a", "decoding.beam_size": 5})

@@ -12,7 +12,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus
-from seq2seq.run.config import build
+from seq2seq.run.building import build
 from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
 from seq2seq.training.checkpoint import BorderCallback
 from seq2seq.training.resume import ResumeState

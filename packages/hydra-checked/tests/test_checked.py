@@ -1,6 +1,8 @@
 """An application that is not ours: what it may say, and its natural mistakes."""
 
+import re
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Annotated, Any, Literal
@@ -9,7 +11,7 @@ import pytest
 from annotated_types import Ge, Interval, Lt
 from omegaconf import OmegaConf
 
-from hydra_checked import Wrong, bounded, check, in_words, kind_of, problems
+from hydra_checked import Wrong, bounded, check, in_words, kind_of, leaves, problems, unlike
 
 
 class Net:
@@ -92,6 +94,54 @@ def test_bounds_of_a_class_hold_for_derived_ones_and_without_an_import(monkeypat
     monkeypatch.delitem(sys.modules, "app")
     assert len(problems({"net": NET}, bounds=bounds, imports=False)) == 1
     assert problems({"net": {"_target_": "app.Wide", "width": -1}}, bounds=bounds, imports=False) == []
+
+
+@dataclass
+class Part:
+    size: Annotated[int, Ge(1)]
+    kind: str = "a"
+
+
+@dataclass
+class Whole:
+    part: Part | None = None
+
+
+def test_a_dataclass_is_a_node_that_has_its_fields_as_keys():
+    for part, said in (
+        ({"size": 2, "kind": "b"}, None),
+        (None, None),
+        ({"size": 0}, "part.size=0: expected a whole number from 1"),
+        ({"size": 2, "sise": 3}, r"part.sise: part has no key sise; did you mean part.size\?"),
+        ({"kind": "b"}, r"part: part needs size: give \+part.size=…"),
+        (3, "part=3: expected a mapping"),
+    ):
+        lines = problems({"part": part}, Whole)
+        assert len(lines) == (said is not None)
+        assert all(re.search(said, line) for line in lines)
+    assert {key: in_words(kind) for key, kind in leaves(bounded(Whole, {}))} == {
+        "part.size": "a whole number from 1", "part.kind": "text", "part": ""
+    }  # fmt: skip
+
+
+def test_the_methods_of_a_class_are_compared_with_those_of_a_base_class():
+    class Base(ABC):
+        @abstractmethod
+        def go(self, where, how): ...
+        def stop(self, when=None): ...
+
+    class Right:
+        def go(self, there, *others): ...
+        def stop(self): ...
+
+    class Wrong(Base):
+        def go(self, where): ...
+
+    class Missing: ...
+
+    assert unlike(Right, Base) is unlike(Base, Base) is None
+    assert unlike(Wrong, Base).endswith("Wrong.go takes (where); {} takes (where, how)")
+    assert unlike(Missing, Base).endswith("Missing.go is missing; it takes (where, how)")
 
 
 def test_bounds_are_plain_data_and_words():

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_checked import objects
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import is_within
+from seq2seq.common.named import is_within, packages_of
 from seq2seq.run.checks import check_callbacks
-from seq2seq.run.config import Settings, build, target_of
+from seq2seq.run.config import HAS_WHITELIST, UTILS, Settings, target_of
 from seq2seq.run.sizes import said
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from seq2seq.data.datamodule import Prepared, TranslationDataModule
     from seq2seq.models.folder import SavedModel
     from seq2seq.training.module import TranslationModule
+
+
+def build(node: Any, **options: Any) -> Any:
+    """Build the object of a node, whose lists and mappings become those of Python."""
+    if HAS_WHITELIST:
+        packages = packages_of(OmegaConf.to_container(node) if OmegaConf.is_config(node) else node)
+        options["_execution_whitelist_"] = UTILS.execution_whitelist(packages, reset=True)
+    return instantiate(node, _convert_="all", **options)
 
 
 def read_data(settings: Settings, folder: Path, checkpoint: str | None) -> "TranslationDataModule":

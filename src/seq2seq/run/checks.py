@@ -63,7 +63,7 @@ def check_early(settings: Settings) -> None:
         InputError: See `check_keys`; or a file or a model to start from is missing, or text cannot be read.
     """
     check_keys(settings)
-    values = flat(OmegaConf.to_container(settings.config))
+    values = settings.values
     for key, other, without in EFFECTS:  # a sweep over the other key may have jobs with an effect
         if settings.given.get(key) and values.get(key) and values.get(other, ...) == without:
             warn(f"{key}={values[key]} has no effect with {other}={values[other]}")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -18,12 +18,11 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems, unlike
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import flat, packages_of
+from seq2seq.common.named import flat
 from seq2seq.data.addresses import is_address, matching
 from seq2seq.run.bounds import BY_CLASS
 from seq2seq.run.names import UNSET, folder_name, run_name
@@ -90,6 +89,11 @@ class Settings:
     given: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The configuration by dotted key."""
+        return flat(OmegaConf.to_container(self.config))
+
     @property
     def dry(self) -> bool:
         """Whether Lightning runs some batches and writes nothing."""
@@ -126,15 +130,15 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-_UTILS: Any = hydra.utils  # whose names depend on the version
-HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")
+UTILS: Any = hydra.utils  # whose names depend on the version
+HAS_WHITELIST = hasattr(UTILS, "execution_whitelist")
 """Whether this is Hydra 1.4 or later."""
 
 HYDRA_BASE: dict[str, Any] = {} if HAS_WHITELIST else {"version_base": "1.3"}
 """Arguments of ``hydra.initialize``: the behavior of Hydra 1.3, which later versions have without them."""
 
 HYDRA_MAIN: dict[str, Any] = HYDRA_BASE | (
-    {"execution_whitelist": _UTILS.UNSAFE_DISABLE_EXECUTION_CHECKS} if HAS_WHITELIST else {}
+    {"execution_whitelist": UTILS.UNSAFE_DISABLE_EXECUTION_CHECKS} if HAS_WHITELIST else {}
 )
 """Arguments of ``hydra.main``: loggers and callbacks of the node `hydra` are what the user's configuration names."""
 
@@ -286,14 +290,6 @@ def package_of(file: Path | None) -> str:
     """Return the node that a file of the configuration gives its keys to, by its first line."""
     head = "" if file is None else file.read_text(encoding="utf-8").partition("\n")[0]
     return head.partition("# @package ")[2] or (file.parent.name if file else "_global_")
-
-
-def build(node: Any, **options: Any) -> Any:
-    """Build the object of a node, whose lists and mappings become those of Python."""
-    if HAS_WHITELIST:
-        packages = packages_of(OmegaConf.to_container(node) if OmegaConf.is_config(node) else node)
-        options["_execution_whitelist_"] = _UTILS.execution_whitelist(packages, reset=True)
-    return instantiate(node, _convert_="all", **options)
 
 
 # --- checking ---

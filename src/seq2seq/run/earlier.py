@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from hydra_checked import arguments_of
 from seq2seq.common.errors import InputError
@@ -48,24 +48,25 @@ class Earlier:
     run_dir: Path
     values: Mapping[str, Any]
 
-    def scores(self, config: DictConfig) -> dict[str, Any] | None:
-        """Return the scores if it was finished, and a configuration is that of the same run and trains no longer."""
+    def scores(self, new: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the scores if it was finished, and a configuration, by dotted key, is that of the same run and trains no longer."""
         path, keys = self.run_dir / "metrics.json", ("max_epochs", "max_steps")
-        starts = (flat(OmegaConf.to_container(config)), self.values)
-        new, old = (length({key: start.get(f"trainer.{key}") for key in keys}) for start in starts)
-        is_longer = any(now > before for now, before in zip(new, old, strict=True))
+        now, before = (
+            length({key: start.get(f"trainer.{key}") for key in keys}) for start in (new, self.values)
+        )
+        is_longer = now[0] > before[0] or now[1] > before[1]
         is_whole = path.is_file() and _has_model(self.run_dir / "model")
-        if is_longer or not is_whole or self.differing(config):
+        if is_longer or not is_whole or self.differing(new):
             return None
         metrics = read_json(path)
         if not metrics.get("finished") or not isinstance(metrics.get("val"), dict):
             raise InputError(f"{path} has no scores of a run: give name=… or overwrite=true")
-        times = [start.get("trainer.max_time") for start in starts]
-        return None if metrics.get("out_of_time") and times[0] != times[1] else metrics
+        has_time = new.get("trainer.max_time") != self.values.get("trainer.max_time")
+        return None if metrics.get("out_of_time") and has_time else metrics
 
-    def differing(self, config: DictConfig) -> list[str]:
+    def differing(self, new: Mapping[str, Any]) -> list[str]:
         """Return the keys by which another configuration would be another run."""
-        old, new = self.values, flat(OmegaConf.to_container(config))
+        old = self.values
         typed = dict(
             each.lstrip("+").partition("=")[::2] for each in overrides_of(self.run_dir)
         )  # the last of a key
@@ -80,9 +81,8 @@ class Earlier:
             and not (key == "init_from" and new.get(key) is None)  # it has begun
         ]
 
-    def scored_with(self, config: DictConfig) -> list[str]:
+    def scored_with(self, new: Mapping[str, Any]) -> list[str]:
         """Return the keys with which the scores were found, length and search, with their values, where they are others now."""
-        new = flat(OmegaConf.to_container(config))
         keys = "decoding.", "trainer.max_epochs", "trainer.max_steps"
         return [
             f"{key}={'null' if value is None else value}"
@@ -90,14 +90,13 @@ class Earlier:
             if key.startswith(keys) and new.get(key) not in (None, value)
         ]
 
-    def require_same(self, config: DictConfig) -> None:
+    def require_same(self, new: Mapping[str, Any]) -> None:
         """Refuse another run in the folder; warn of arguments of this one that no longer exist.
 
         Raises:
             InputError: Naming the keys that differ.
         """
-        keys, new = self.differing(config), flat(OmegaConf.to_container(config))
-        if keys:
+        if keys := self.differing(new):
             shown = ", ".join(f"{key}={self.values.get(key)} (now {new.get(key)})" for key in keys[:3])
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
             raise InputError(

@@ -167,7 +167,6 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
 
     Hydra composed `overrides`; None: those of the command line.
     """
-    several = overrides is None and bool({"-m", "--multirun"} & {*sys.argv})
     given = [each for each in sys.argv[1:] if each[:1] != "-"] if overrides is None else overrides
     if type(error) is ValueError and isinstance(error.__cause__, InputError):  # of a log, by Python's logging
         error = error.__cause__
@@ -177,14 +176,15 @@ def message_of(error: BaseException, overrides: Sequence[str] | None = None) -> 
         (InstantiationException, _instantiation),
         (MissingConfigException, _missing_choice),
         (OverrideParseException, _unreadable_override),
-        (HydraException, lambda error: _composition(error, given, several)),
+        (HydraException, lambda error: _composition(error, given)),
         (OmegaConfBaseException, _omegaconf),
         (OSError, _operating_system),
         (
             ValueError,
             lambda error: (
-                _two_options(error)
-                or _wrong_override([each for each in given if "=" in each and each[:1] != "+"], several)
+                str(error)
+                if str(error).startswith("Only one of --")  # options of Hydra that exclude each other
+                else _wrong_override([each for each in given if "=" in each and each[:1] != "+"])
             ),
         ),
     )
@@ -239,15 +239,6 @@ def _missing_choice(error: MissingConfigException) -> str:
     return f"{group}={choice}: there is no such choice; {hint}choose one of {', '.join(options)}{own}"
 
 
-def _two_options(error: ValueError) -> str | None:
-    """Return the message for options of Hydra that exclude each other."""
-    if not str(error).startswith("Only one of --"):
-        return None
-    return (
-        "--cfg and --info print one configuration and run nothing: leave out -m, and give each key one value"
-    )
-
-
 def _unreadable_override(error: OverrideParseException) -> str:
     key, equals, value = error.override.partition("=")
     if not equals:
@@ -256,17 +247,17 @@ def _unreadable_override(error: OverrideParseException) -> str:
     return f"'{error.override}' cannot be read: put values with special characters into quotes, {quoted}"
 
 
-def _composition(error: HydraException, overrides: Sequence[str], several: bool) -> str | None:
+def _composition(error: HydraException, overrides: Sequence[str]) -> str | None:
     cause = error.__cause__
     if isinstance(cause, OmegaConfBaseException):
         parts = [each.lstrip("+~").partition("=")[0] for each in overrides]
         key = next((each for each in parts if f"{each}.".startswith(f"{cause.full_key}.")), cause.full_key)
         return _unknown_key(str(key)) if isinstance(cause, AttributeError | KeyError) else _omegaconf(cause)
     said = single_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
-    return _wrong_override(overrides, several) or said
+    return _wrong_override(overrides) or said
 
 
-def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
+def _wrong_override(overrides: Sequence[str]) -> str | None:
     """Return the message for the first override that Hydra refuses because of the keys that there are."""
     with suppress(HydraException):  # one that cannot be read has its own message
         for each in OverridesParser.create().parse_overrides(list(overrides)):
@@ -275,14 +266,10 @@ def _wrong_override(overrides: Sequence[str], several: bool) -> str | None:
             is_known = is_group or key in known_keys()
             value = each.value()
             values = value.list if isinstance(value, ChoiceSweep) else [value]
-            if each.is_sweep_override() and not several:
-                return f"{line}: several values; add -m (--multirun) to run each of them, or write a list as [a,b]"
             if re.fullmatch(r"hydra/\w+", key) and not is_known:
                 return _unknown_key(key)
             if each.is_add() and is_known:
                 return f"{line}: this key exists; write {line.lstrip('+')}"
-            if each.is_delete() and not is_known:
-                return _unknown_key(key)
             if is_group and any(isinstance(v, int | float | None) for v in values) and not each.is_delete():
                 options = ", ".join(sorted(path.stem for path in (CONF / key).glob("*.yaml")))
                 return f"{line}: choose one of {options}; {key}.NAME=null leaves out a part of it"

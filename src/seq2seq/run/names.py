@@ -24,7 +24,7 @@ def run_name(
     """Return the name of a run, of at most `MOST` letters: its overrides, joined by commas, the seed last; ``default`` without any.
 
     A key is named by its shortest end that no other key of the configuration `_root_` has, a class by its name. Words stand
-    before numbers, and these before texts. What has no room is left out; a checksum of all overrides stands in its place, and
+    before numbers, and these before texts. What does not fit is left out; a checksum of all overrides stands in its place, and
     in that of letters that are no part of a folder's name. The seed is never cut.
 
     Args:

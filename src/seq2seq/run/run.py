@@ -17,7 +17,6 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.errors import InputError, TrainingFailed
-from seq2seq.common.named import flat
 from seq2seq.common.progress import announce, warn
 from seq2seq.common.written import Written, claim, event_files
 from seq2seq.data.addresses import is_address, listed_in, matching
@@ -80,13 +79,13 @@ def run(settings: Settings) -> float | None:
     at_work_there, log = (at_work(folder), folder) if writes else (nullcontext(), None)
     with no_empty_folder(folder), at_work_there as files, logged(log) as told:
         earlier = None if settings.config.overwrite or settings.dry else earlier_start(folder)
-        if not (earlier and earlier.scores(settings.config)):  # of a finished run, nothing heavy is imported
+        if not (earlier and earlier.scores(settings.values)):  # of a finished run, nothing heavy is imported
             check_early(settings)
             announce("loading PyTorch and Lightning")
             settings = complete(settings)
-        if earlier and (metrics := earlier.scores(settings.config)):
+        if earlier and (metrics := earlier.scores(settings.values)):
             if first:
-                tell_finished(earlier, metrics, settings.config)
+                tell_finished(earlier, metrics, settings)
             return metric_of(metrics, settings.config.metric)
 
         places = checkpoint_files(settings.config)
@@ -94,7 +93,7 @@ def run(settings: Settings) -> float | None:
             files.require_free(*places)
         settings = settings.updated(directions(settings.config))
         if earlier:
-            earlier.require_same(settings.config)
+            earlier.require_same(settings.values)
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
         from seq2seq.training.process import process_of
 
@@ -121,11 +120,11 @@ def run(settings: Settings) -> float | None:
         return metric_of(metrics, settings.config.metric)
 
 
-def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig) -> None:
+def tell_finished(earlier: Earlier, metrics: dict[str, Any], settings: Settings) -> None:
     """Print the scores of a finished run, and with which search they were found if another is asked for."""
     place = relative_to_cwd(earlier.run_dir)
     longer = "max_time" if metrics.get("out_of_time") else "max_epochs"
-    name, goes_on = str(config.name), f"trainer.{longer}=…"
+    name, goes_on = str(settings.config.name), f"trainer.{longer}=…"
     if str(place).endswith(name):  # else another override would give it another name, and so another folder
         quoted = f"name={name}" if re.fullmatch(r"[\w./-]+", name) else f"\"name='{name}'\""
         goes_on = f"{quoted} {goes_on}"
@@ -133,18 +132,15 @@ def tell_finished(earlier: Earlier, metrics: dict[str, Any], config: DictConfig)
     print(summary(metrics, earlier.run_dir))
     for text in metrics.get("warnings", ()):
         warn(text)
-    if config.ckpt_path not in (None, "last", earlier.values.get("ckpt_path")):
-        warn(f"ckpt_path={config.ckpt_path} is not used, as nothing is trained: give name=…")
+    if (given := settings.config.ckpt_path) not in (None, "last", earlier.values.get("ckpt_path")):
+        warn(f"ckpt_path={given} is not used, as nothing is trained: give name=…")
     written = (earlier.run_dir / "metrics.json").stat().st_mtime
-    for key, value in flat(OmegaConf.to_container(config.data), "data").items():
-        paths = (
-            [Path(each) for each in matching(value)]
-            if isinstance(value, str) and not is_address(value)
-            else []
-        )
+    for key, value in settings.values.items():
+        is_file = key.startswith("data.") and isinstance(value, str) and not is_address(value)
+        paths = [Path(each) for each in matching(value)] if is_file else []
         if any(path.is_file() and path.stat().st_mtime > written for path in paths):
             warn(f"{key}={value} was written after this run, which has not read it: name=… trains with it")
-    if others := earlier.scored_with(config):
+    if others := earlier.scored_with(settings.values):
         warn(
             f"these scores are with {', '.join(others)}: name=… trains, and seq2seq evaluate {place} scores otherwise"
         )

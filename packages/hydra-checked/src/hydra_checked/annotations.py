@@ -51,11 +51,10 @@ def kind_of(hint: Any) -> Kind:
 def leaves(kinds: Mapping[str, Kind], key: str = "") -> Iterator[tuple[str, Kind]]:
     """Yield every dotted key of kinds by name, those of dataclasses in place of theirs."""
     for name, kind in kinds.items():
-        place, nodes = f"{key}.{name}" if key else name, [each for each in kind if each["is"] == "node"]
-        for each in nodes:
-            yield from leaves(each["keys"], place)
-        if len(nodes) < len(kind):
-            yield place, [each for each in kind if each not in nodes]
+        place = f"{key}.{name}" if key else name
+        for each in kind:
+            yield from leaves(each.get("keys", {}), place)
+        yield place, [each for each in kind if each["is"] != "node"]
 
 
 def fits(value: Any, kind: Kind) -> bool:

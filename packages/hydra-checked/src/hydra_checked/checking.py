@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
 
@@ -52,7 +52,7 @@ def problems(
         from omegaconf import OmegaConf
 
         config = OmegaConf.to_container(config, resolve=True)
-    found = [] if schema is None else _of_node(key, config, kind_of(schema)[0], (passed or {}).get(key, ()))
+    found = [] if schema is None else _of_node(key, config, kind_of(schema)[0], (passed or {}).get(key))
     for place, node, target in objects(config, key):
         given = (passed or {}).get(re.sub(r"\[\d+\]", "", place))
         own = dict((taken or {}).get(place, {}))
@@ -64,12 +64,13 @@ def problems(
         except ImportError as error:
             found.append(f"{join(place, '_target_')}={target}: {' '.join(str(error).split())}")
             continue
-        (takes, takes_any), needs = arguments_of(called), needed_by(called)
-        found += _of_names(
-            place, {k: v for k, v in node.items() if k not in own}, takes, needs, given, takes_any
-        )
-        defaults = {name: each.default for name, each in parameters_of(called).items()}
-        found += _of_values(place, node, _kinds(called, bounds or {}) | own, given or (), defaults)
+        kind = {
+            "keys": _kinds(called, bounds or {}) | own,
+            "needs": needed_by(called),
+            "any": arguments_of(called)[1],
+        }
+        kind["defaults"] = {name: each.default for name, each in parameters_of(called).items()}
+        found += _of_node(place, node, kind, given)
     return found
 
 
@@ -139,14 +140,15 @@ def _kinds(target: Any, bounds: Bounds) -> dict[str, Kind]:
     return found
 
 
-def _of_names(
-    key: str, node: Mapping[str, Any], takes: Iterable[str], needs: Iterable[str], passed: Sequence[str] | None,
-    takes_any: bool = False,
-) -> list[str]:  # fmt: skip
+def _of_node(
+    key: str, node: Mapping[str, Any], kind: Mapping[str, Any], passed: Sequence[str] | None = None
+) -> list[str]:
+    """Return what is wrong with the names and values of a node that takes, and needs, the keys of a kind."""
+    takes, needs = kind["keys"], kind["needs"]
     what, noun = (node["_target_"], "argument") if "_target_" in node else (key or "the configuration", "key")
-    found, takes = [], list(takes)
+    found = []
     given = [str(name) for name, value in node.items() if value is not None and str(name)[:1] != "_"]
-    if unknown := [] if takes_any else [name for name in given if name not in takes]:
+    if unknown := [] if kind.get("any") else [name for name in given if name not in takes]:
         taken = [name for name in takes if name in node or name not in (passed or ())]
         near = [join(key, meant) for each in unknown if (meant := nearest(each, taken, cutoff=0.5))]
         few = f"it takes {', '.join(taken[:12])}{', …' if taken[12:] else ''};"
@@ -160,7 +162,8 @@ def _of_names(
     if lacks and not (node.get("_partial_") and passed is None):  # what calls it may give them
         more = " ".join(f"+{join(key, name)}=…" for name in lacks)
         found.append(f"{key and key + ': '}{what} needs {', '.join(lacks)}: give {more}")
-    return found
+    defaults = dict.fromkeys(needs, Parameter.empty) | kind.get("defaults", {})
+    return found + _of_values(key, node, takes, passed or (), defaults)
 
 
 def _of_values(
@@ -182,11 +185,3 @@ def _of_values(
             for each in kind:
                 found += _of_node(join(key, name), value, each) if each["is"] == "node" else []
     return found
-
-
-def _of_node(
-    key: str, node: Mapping[str, Any], kind: Mapping[str, Any], passed: Sequence[str] = ()
-) -> list[str]:
-    """Return what is wrong with a mapping whose keys are the fields of a dataclass."""
-    found = _of_names(key, node, kind["keys"], kind["needs"], passed)
-    return found + _of_values(key, node, kind["keys"], passed, dict.fromkeys(kind["needs"], Parameter.empty))

@@ -56,7 +56,7 @@ def needed_by(target: Any) -> list[str]:
     ]
 
 
-def unlike(target: type, base: type) -> str | None:
+def unlike(target: type, base: Any) -> str | None:
     """Return in words how a class differs from a base class in what its methods take; None where it does not.
 
     It need not be derived from the base class, whose calls its methods take; of arguments with a default there may be fewer.
