@@ -357,7 +357,7 @@ def test_hostile_tokens_are_text(open_tab, tmp_path):
 
 
 def test_sixty_tokens_and_every_script_keep_their_cells(open_tab, screenshot):
-    page, tab = open_tab(run="wide", sentence="wide")
+    page, tab = open_tab(run="wide", sentence="long")
     assert len(labels(tab, "row")) == 60
     boxes = [tab.locator(f"text[data-row='{row}']").bounding_box()["y"] for row in (0, 1, 59)]
     cell = round(boxes[1] - boxes[0])
