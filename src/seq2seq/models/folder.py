@@ -33,6 +33,7 @@ from seq2seq.data.folders import config_of, own_classes
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
+from seq2seq.models.knowledge import Knowledge
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.proof import prove, require_near, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
@@ -49,13 +50,14 @@ BOUND = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """A model with its tokenizers, how long its translations may be, and whether it has learned both directions."""
+    """A model with its tokenizers, how long its translations may be, both directions or one, and what text it knows."""
 
     model: Seq2Seq
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     limits: LengthLimits = DEFAULT_LIMITS
     both_directions: bool = False
+    knows: Knowledge | None = None
 
     def translates_back_to(self, language: str) -> bool:
         """Return whether a language is that of the source, and the model has learned to translate into it."""
@@ -65,7 +67,9 @@ class SavedModel:
 
     def reversed(self) -> "SavedModel":
         """Return the model with its tokenizers exchanged, which translates in the other direction."""
-        return replace(self, source_tokenizer=self.target_tokenizer, target_tokenizer=self.source_tokenizer)
+        return replace(
+            self, source_tokenizer=self.target_tokenizer, target_tokenizer=self.source_tokenizer, knows=None
+        )
 
 
 def save_model_folder(
@@ -147,7 +151,8 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> dict[str, Any]:
     (folder / "model.safetensors").chmod(0o644)
     checksums = {path.name: _checksum(path) for path in sorted(folder.iterdir()) if path.is_file()}
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits),
-              "both_directions": saved.both_directions, "sha256": checksums}  # fmt: skip
+              "both_directions": saved.both_directions, "sha256": checksums,
+              **({} if saved.knows is None else {"knows": asdict(saved.knows)})}  # fmt: skip
     _write_json(folder / "config.json", config)
     exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
@@ -207,7 +212,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """
     config_path = config_of(path)
     folder = config_path.parent
-    arguments, limits, both_directions, checksums = _description(config_path)
+    arguments, limits, both_directions, checksums, knows = _description(config_path)
     for name in ("source.json", "target.json", "model.safetensors"):
         if not (folder / name).exists():
             raise InputError(f"{folder} has no {name}: copy the whole folder, or export the model again")
@@ -238,7 +243,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         raise InputError(
             f"{weights_path} does not hold the model's weights ({reason:.200}): copy it, or export it again"
         ) from error
-    return SavedModel(model, source, target, limits, both_directions)
+    return SavedModel(model, source, target, limits, both_directions, knows)
 
 
 def _write_json(path: Path, config: Mapping[str, Any]) -> None:
@@ -251,10 +256,10 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[str, str]]:
-    """Return the arguments of `build_model` in a config.json, the length limits, both directions or one, and checksums of files.
+def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[str, str], Knowledge | None]:
+    """Return what a config.json holds: arguments of `build_model`, limits, both directions or one, checksums, what it knows.
 
-    Folders of earlier versions have neither of the last two.
+    Folders of earlier versions have none of the last three.
 
     Raises:
         InputError: The file describes no model.
@@ -270,12 +275,13 @@ def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[s
         if unknown := arguments.keys() - STORED:
             raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
         checksums = dict(config.get("sha256", {}))
+        knows = Knowledge.of(config.get("knows"), f"{path}")
         if stray := [name for name in checksums if Path(name).name != name]:
             raise InputError(f"sha256 names {stray[0]}, which is no file of the folder")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"damaged ({type(error).__name__}: {error})"
         raise InputError(f"{path} describes no model of this program: {reason:.200}") from error
-    return arguments, limits, config.get("both_directions") is True, checksums
+    return arguments, limits, config.get("both_directions") is True, checksums, knows
 
 
 def _check_file(path: Path, model: Seq2Seq) -> None:
