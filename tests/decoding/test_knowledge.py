@@ -11,8 +11,7 @@ from seq2seq.common.errors import InputError
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.translator import Translator
 from seq2seq.export.translating_page import export_page
-from seq2seq.models.folder import load_model_folder, save_model_folder
-from seq2seq.models.knowledge import Knowledge
+from seq2seq.models.folder import Knowledge, load_model_folder, save_model_folder
 from tests.decoding.test_translator import TEXT, exported_model
 from tests.export.translating import data_of
 

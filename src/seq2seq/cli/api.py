@@ -44,7 +44,7 @@ class Run:
     @cached_property
     def knows(self) -> Any:
         """What text the model knows, a `Knowledge`: examples, and the bound of a guess; None for one of an earlier version."""
-        from seq2seq.models.knowledge import Knowledge
+        from seq2seq.models.folder import Knowledge
 
         path = config_of(self.folder)
         return Knowledge.of(read_json(path).get("knows"), f"{path}")

@@ -19,7 +19,7 @@ from seq2seq.data.text import read_lines, stream_lines
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
-    from seq2seq.models.knowledge import Knowledge
+    from seq2seq.models.folder import Knowledge
 
 
 def translate(

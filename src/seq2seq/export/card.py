@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -15,7 +15,7 @@ from seq2seq.data.addresses import overrides_of, read_file
 from seq2seq.data.folders import MODELS, own_classes
 
 if TYPE_CHECKING:
-    from seq2seq.models.knowledge import Knowledge
+    from seq2seq.models.folder import Knowledge
 
 CORPORA = {
     "EverydayCorpus": (
@@ -123,8 +123,7 @@ def save_pretrained(
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
-    from seq2seq.models.folder import load_model_folder, save_model_folder
-    from seq2seq.models.knowledge import Knowledge
+    from seq2seq.models.folder import Knowledge, load_model_folder, save_model_folder
 
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():

@@ -10,11 +10,12 @@ A folder that was written is read again; what classes of your own compute then i
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,11 +30,11 @@ from seq2seq.common.errors import InputError, NotFinite
 from seq2seq.common.named import without_unknown
 from seq2seq.data.addresses import read_json
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.folders import config_of, own_classes
+from seq2seq.data.folders import config_of, example_sentences, own_classes
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
+from seq2seq.data.words import split_words
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
-from seq2seq.models.knowledge import Knowledge
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.proof import prove, require_near, steps_of
 from seq2seq.models.seq2seq import Seq2Seq
@@ -46,6 +47,69 @@ ROUNDING = {"fp32": 0.0, "bf16": 2**-8, "int8": 0.16}
 """Maximum change of a weight by its format, relative to the weight, for int8 to the maximum of its row."""
 BOUND = 1e-5
 """Maximum difference between a folder and the model with these weights in memory, see `prove`."""
+
+
+SHORT = 10
+"""Words and signs of a short sentence at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """Examples of the text that a model knows, and a bound of its probabilities.
+
+    Attributes:
+        examples: Sentences of the text that chose the model, of those that it is most sure of.
+        least: Mean log-probability of a token that 95 % of its translations of this text have at least; one with less is a
+            guess.
+
+    Raises:
+        InputError: An example is no printable text, or the bound no number.
+    """
+
+    examples: tuple[str, ...]
+    least: float
+
+    def __post_init__(self) -> None:
+        for each in self.examples:
+            if not isinstance(each, str) or not _is_shown(each):
+                raise InputError(f"an example of what a model knows is no short printable text: {each!r:.40}")
+        if not isinstance(self.least, int | float) or not isfinite(self.least):
+            raise InputError(f"the bound of a guess is a number, not {self.least!r:.40}")
+
+    @classmethod
+    def learned(cls, sources: Sequence[str], confidences: Sequence[float]) -> "Knowledge":
+        """Return what a model knows, from sentences that are not of its training and `Translation.confidence` of each."""
+        surest = [
+            sources[place] for place in sorted(range(len(sources)), key=lambda place: -confidences[place])
+        ]
+        short = [each for each in surest if len(split_words(each)) <= SHORT]
+        examples = [each for each in example_sentences(short + surest) if _is_shown(each)]
+        return cls(tuple(examples), sorted(confidences)[len(confidences) // 20])
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any] | None, place: str) -> "Knowledge | None":
+        """Return what a config.json, named by `place`, holds; folders of earlier versions have none."""
+        if saved is None:
+            return None
+        found = without_unknown(cls, dict(saved), place)
+        return cls(tuple(found["examples"]), found["least"])
+
+    def quoted(self) -> str:
+        """Return the examples in a line."""
+        return " ".join(f"“{each}”" for each in self.examples)
+
+    def warning(self, num_guesses: int, lines: str) -> str:
+        """Return a line that says how many of the `lines`, such as "20 lines", are guesses."""
+        verb = "is a guess" if num_guesses == 1 else "are guesses"
+        return (
+            f"{num_guesses:,} of {lines} {verb}: the model is less sure of what it says than in 95 % of the text that it knows, "
+            f"such as {self.quoted()}"
+        )
+
+
+def _is_shown(example: str) -> bool:
+    """Return whether a text is short, and has no signs that a terminal obeys."""
+    return example.isprintable() and len(example) <= 500
 
 
 @dataclass(frozen=True, slots=True)

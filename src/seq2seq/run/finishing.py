@@ -50,7 +50,7 @@ def score(
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
-    from seq2seq.models.knowledge import Knowledge
+    from seq2seq.models.folder import Knowledge
 
     search, metrics = search_of(settings.config.decoding), {}
     translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
