@@ -41,6 +41,14 @@ class Run:
             raise InputError(f"{self.folder} holds no finished run")
         return read_json(path)
 
+    @cached_property
+    def knows(self) -> Any:
+        """What text the model knows, a `Knowledge`: examples, and the bound of a guess; None for one of an earlier version."""
+        from seq2seq.models.folder import Knowledge
+
+        path = config_of(self.folder)
+        return Knowledge.of(read_json(path).get("knows"), f"{path}")
+
     @property
     def translator(self) -> Any:
         """The `Translator` of the model: text in, translations with attention out."""

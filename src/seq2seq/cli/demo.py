@@ -39,7 +39,7 @@ def demo(
     sentences = sentence or examples(Path(model)) or ["I see it."]
     found = Run(model).translate(sentences)
     for each, translation in zip(sentences, found, strict=True):
-        print(f"{each}\n    {translation.text}\n")
+        print(f"{each}\n    {translation.text}{'  (a guess)' if translation.is_guess else ''}\n")
     first = found[0]
     if first.weights.numel():
         weights = first.weights.float().numpy()

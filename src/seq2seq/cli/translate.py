@@ -19,6 +19,7 @@ from seq2seq.data.text import read_lines, stream_lines
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
+    from seq2seq.models.folder import Knowledge
 
 
 def translate(
@@ -67,7 +68,7 @@ def translate(
     texts = zip(lines, repeat("")) if prefix is None else _with_prefixes(lines, prefix)
     if sys.stderr.isatty() and source is not None and Path(source).is_file():
         announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}")
-    number, size, unknown = 0, 1 if asks else buffer_size, UnknownCount()
+    number, num_guesses, size, unknown = 0, 0, 1 if asks else buffer_size, UnknownCount()
     with (
         nullcontext(sys.stdout)
         if output is None
@@ -78,9 +79,10 @@ def translate(
             found = run.translate([line for line, _ in window], given, number, json or asks, **options)
             for each in found:
                 number += each.rank == 1
+                num_guesses += each.rank == 1 and bool(each.is_guess)
                 file.write(f"{_line(number, each, json=json, n_best=options['n_best'])}\n")
             file.flush()
-            for line in _facts(found[0]) if asks else ():
+            for line in _facts(found[0], run.knows) if asks else ():
                 print(line, file=sys.stderr)
             unknown.add(each for each in found if each.rank == 1)
     warnings = [] if asks else unknown.warnings()
@@ -91,6 +93,8 @@ def translate(
         )
     for line in warnings:
         print(line, file=sys.stderr)
+    if num_guesses and run.knows and not asks:
+        warn(run.knows.warning(num_guesses, counted(number, "line")))
 
 
 def _require_unread(
@@ -129,13 +133,14 @@ def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -
     return translation.text
 
 
-def _facts(translation: "Translation") -> Iterator[str]:
+def _facts(translation: "Translation", knows: "Knowledge | None") -> Iterator[str]:
     """Yield what is shown below a translation on a terminal; nothing below a blank one."""
     if translation.target_tokens:
         from seq2seq.visualization.terminal import matrix_lines
 
-        each = translation.score / len(translation.target_tokens)
-        yield f"log-probability {translation.score:z.2f}, {each:z.2f} a token"
+        yield f"log-probability {translation.score:z.2f}, {translation.confidence:z.2f} a token"
+        if translation.is_guess and knows:
+            yield f"[a guess: the model knows text such as {knows.quoted()}]"
         if note := translation.unknown_note():
             yield note
         if translation.weights.numel():

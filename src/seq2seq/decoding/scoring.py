@@ -45,7 +45,8 @@ def score_searches(
     scored = {}
     for name, each in searches.items():
         found = translator.translate(sources, search=each)
-        scored[name] = score_card([translation.text for translation in found], references, **options)
+        card = score_card([translation.text for translation in found], references, **options)
+        scored[name] = replace(card, confidences=[translation.confidence for translation in found])
     return scored
 
 

@@ -4,6 +4,7 @@ The interactive page splits by marks alone (``seq2seq/export/static/model.js``);
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -58,6 +59,7 @@ def translate_texts(
     """Return the `search.num_best` best translations of each text, whose sentences are translated one by one.
 
     The n-th translation has the n-th of each sentence. A text with a prefix, which may end anywhere, is one sentence.
+    Translations say whether they are guesses if the model knows that.
 
     Args:
         translator: The model or models.
@@ -88,7 +90,11 @@ def translate_texts(
             parts, search=search, prefixes=None if prefixes is None else begun, numbers=numbers, **options
         )
     )
-    return [_ranked(text, [next(found) for _ in text], translator.language_of(text[0])) for text in split]
+    ranked = [_ranked(text, [next(found) for _ in text], translator.language_of(text[0])) for text in split]
+    knows = translator.knows
+    if knows is None or search.sampling is not None:  # a sample is not what the model is most sure of
+        return ranked
+    return [[replace(each, is_guess=each.confidence < knows.least) for each in text] for text in ranked]
 
 
 def _ranked(text: list[str], found: list[list[Translation]], language: str) -> list[Translation]:

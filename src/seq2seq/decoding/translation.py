@@ -30,6 +30,7 @@ class Translation:
         unknown: Unknown tokens of the source, see `Tokenizer.unknown`; then those of a translation that was given.
         rank: Place among the translations of the sentence, from 1, the best.
         ids: Ids of the target tokens, which show no joints and may stand for several.
+        is_guess: Whether the model is less sure of it than of its own text, see `Knowledge`; None if that is not known.
     """
 
     text: str
@@ -41,6 +42,12 @@ class Translation:
     heads: Tensor | None = None
     rank: int = 1
     ids: tuple[int, ...] = ()
+    is_guess: bool | None = None
+
+    @property
+    def confidence(self) -> float:
+        """Mean log-probability of a target token; 0 without any."""
+        return self.score / max(1, len(self.target_tokens))
 
     def alignment(self) -> list[tuple[int, int]]:
         """Return (source, target) indices: each target token with its most attended source token.
@@ -74,6 +81,7 @@ class Translation:
             **({} if every is None else {"heads": every.tolist()}),
             "alignment": self.alignment(),
             "unknown": self.unknown,
+            **({} if self.is_guess is None else {"guess": self.is_guess}),
         }
 
 

@@ -58,6 +58,7 @@ class Translator:
 
     Attributes:
         num_replaced: Number of ``<unk>`` that source words have replaced so far.
+        knows: What text the first model knows; None for one of an earlier version.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Translator:
         if precision == "int8":
             self._models = [quantized(model) for model in self._models]
         self._source_tokenizer, self._target_tokenizer = first.source_tokenizer, first.target_tokenizer
-        self._bounds, self.tells_long = first.limits, True
+        self._bounds, self.knows, self.tells_long = first.limits, first.knows, True
         self._device = device
         self._batch_size = batch_size
         self.precision = precision

@@ -24,6 +24,7 @@ class ScoreCard:
         texts: Detokenized.
         scores: Scores by the names of `METRICS`.
         bleu_signature: Signature of ``bleu`` by sacreBLEU; of several pairs of languages, of each tokenization.
+        confidences: How sure the model was of each, as a mean log-probability of a token.
         bleu_interval: 95 % interval of BLEU, see `interval_of`; None if it was not computed, as for the mean of several
             pairs of languages.
     """
@@ -32,6 +33,7 @@ class ScoreCard:
     scores: Mapping[str, float]
     bleu_signature: str
     bleu_interval: tuple[float, float] | None = None
+    confidences: Sequence[float] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores by name, with signature and number of sentences."""

@@ -4,14 +4,18 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from seq2seq.common.errors import InputError
 from seq2seq.data.addresses import overrides_of, read_file
 from seq2seq.data.folders import MODELS, own_classes
+
+if TYPE_CHECKING:
+    from seq2seq.models.folder import Knowledge
 
 CORPORA = {
     "EverydayCorpus": (
@@ -59,7 +63,7 @@ echo {example} | seq2seq translate {named}{trust}
 
 {data} {terms}
 
-The model knows the words and the kind of sentences of this text; it is made to show attention, not to translate other text.
+The model knows the words and the kind of sentences of this text{knows}; it is made to show attention, not to translate other text.
 
 ## Scores
 
@@ -119,7 +123,7 @@ def save_pretrained(
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
-    from seq2seq.models.folder import load_model_folder, save_model_folder
+    from seq2seq.models.folder import Knowledge, load_model_folder, save_model_folder
 
     run, folder = Path(run), Path(folder)
     if not (run / "metrics.json").is_file() or not (run / "config.yaml").is_file():
@@ -150,9 +154,14 @@ def save_pretrained(
             precision=precision,
             split=split,
             commit=commit or metrics.get("commit"),
+            knows=saved.knows,
         )
 
     saved = load_model_folder(run, trust_custom_code=trust_custom_code)
+    if saved.knows is None and (run / "predictions" / "val.source.txt").is_file():  # of an earlier version
+        sources = [pair.texts[0] for pair in pairs_of_run(run, "val")]
+        found = Translator(saved).translate(sources, search=search, return_attention=False)
+        saved = replace(saved, knows=Knowledge.learned(sources, [each.confidence for each in found]))
     save_model_folder(folder, saved, precision=precision, card=card_of)
     return folder
 
@@ -174,6 +183,7 @@ def model_card(
     precision: str,
     split: str,
     commit: str | None,
+    knows: "Knowledge | None" = None,
 ) -> str:
     """Return a card as the Hugging Face Hub reads it: metadata as YAML, then Markdown."""
     corpus = config["data"]["_target_"].rpartition(".")[2]
@@ -197,6 +207,7 @@ def model_card(
         "library_name": "seq2seq-attention",
         "pipeline_tag": "translation",
         "widget": [{"text": each} for each in examples],
+        **({} if knows is None else {"knows": [*knows.examples]}),
         "model-index": [
             {
                 "name": folder.name,
@@ -228,6 +239,7 @@ def model_card(
         example=quoted(examples[0]),
         data=data,
         terms=terms,
+        knows="" if knows is None else f", such as {knows.quoted()}",
         num_sentences=last["num_sentences"],
         split={"val": "validation"}.get(split, split),
         signature=last["bleu_signature"],

@@ -47,9 +47,9 @@ def application(
         page = export_page(model, next(iter(examples(model)), ""))
     except InputError as error:
         page = f"<!doctype html><title>seq2seq</title><p>POST /translate. There is no page: {error}.</p>"
-    return make_app(
-        translator, {"model": model.name} | translator.facts(), page, limits, batch_size=batch_size
-    )
+    knows = {} if translator.knows is None else {"knows": translator.knows.examples}
+    info = {"model": model.name, **translator.facts(), **knows}
+    return make_app(translator, info, page, limits, batch_size=batch_size)
 
 
 def connections(limits: Limits) -> type[H11Protocol]:

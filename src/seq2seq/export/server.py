@@ -119,6 +119,9 @@ class Answer(Alternative):
     """The best translation of a sentence."""
 
     unknown: list[str] = Field(description="tokens of the source that the model does not know")
+    guess: bool | None = Field(
+        None, description="whether the model is less sure of it than of text that it knows"
+    )
     alternatives: list[Alternative] | None = None
     source_tokens: list[str] | None = None
     target_tokens: list[str] | None = None
@@ -220,7 +223,7 @@ class TranslationQueue:
 def answer_of(translations: list[Translation], *, weights: bool) -> Answer:
     """Return the answer for a sentence from its translations, the best first."""
     best = translations[0]
-    answer = Answer(text=best.text, score=best.score, unknown=list(best.unknown))
+    answer = Answer(text=best.text, score=best.score, unknown=list(best.unknown), guess=best.is_guess)
     if len(translations) > 1:
         answer.alternatives = [Alternative(text=each.text, score=each.score) for each in translations[1:]]
     if weights:

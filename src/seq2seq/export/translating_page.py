@@ -118,6 +118,7 @@ def page_model(folder: str | Path) -> dict[str, Any]:
     found = {
         "spec": _computed(saved.model),
         "bounds": asdict(saved.limits),
+        "knows": None if saved.knows is None else asdict(saved.knows),
         "parameters": parameters,
         "ties": ties,
         "source": _described(saved.source_tokenizer),

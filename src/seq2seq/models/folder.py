@@ -10,11 +10,12 @@ A folder that was written is read again; what classes of your own compute then i
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,8 +30,9 @@ from seq2seq.common.errors import InputError, NotFinite
 from seq2seq.common.named import without_unknown
 from seq2seq.data.addresses import read_json
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.folders import config_of, own_classes
+from seq2seq.data.folders import config_of, example_sentences, own_classes
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
+from seq2seq.data.words import split_words
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
@@ -47,15 +49,79 @@ BOUND = 1e-5
 """Maximum difference between a folder and the model with these weights in memory, see `prove`."""
 
 
+SHORT = 10
+"""Words and signs of a short sentence at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """Examples of the text that a model knows, and a bound of its probabilities.
+
+    Attributes:
+        examples: Sentences of the text that chose the model, of those that it is most sure of.
+        least: Mean log-probability of a token that 95 % of its translations of this text have at least; one with less is a
+            guess.
+
+    Raises:
+        InputError: An example is no printable text, or the bound no number.
+    """
+
+    examples: tuple[str, ...]
+    least: float
+
+    def __post_init__(self) -> None:
+        for each in self.examples:
+            if not isinstance(each, str) or not _is_shown(each):
+                raise InputError(f"an example of what a model knows is no short printable text: {each!r:.40}")
+        if not isinstance(self.least, int | float) or not isfinite(self.least):
+            raise InputError(f"the bound of a guess is a number, not {self.least!r:.40}")
+
+    @classmethod
+    def learned(cls, sources: Sequence[str], confidences: Sequence[float]) -> "Knowledge":
+        """Return what a model knows, from sentences that are not of its training and `Translation.confidence` of each."""
+        surest = [
+            sources[place] for place in sorted(range(len(sources)), key=lambda place: -confidences[place])
+        ]
+        short = [each for each in surest if len(split_words(each)) <= SHORT]
+        examples = [each for each in example_sentences(short + surest) if _is_shown(each)]
+        return cls(tuple(examples), sorted(confidences)[len(confidences) // 20])
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any] | None, place: str) -> "Knowledge | None":
+        """Return what a config.json, named by `place`, holds; folders of earlier versions have none."""
+        if saved is None:
+            return None
+        found = without_unknown(cls, dict(saved), place)
+        return cls(tuple(found["examples"]), found["least"])
+
+    def quoted(self) -> str:
+        """Return the examples in a line."""
+        return " ".join(f"“{each}”" for each in self.examples)
+
+    def warning(self, num_guesses: int, lines: str) -> str:
+        """Return a line that says how many of the `lines`, such as "20 lines", are guesses."""
+        verb = "is a guess" if num_guesses == 1 else "are guesses"
+        return (
+            f"{num_guesses:,} of {lines} {verb}: the model is less sure of what it says than in 95 % of the text that it knows, "
+            f"such as {self.quoted()}"
+        )
+
+
+def _is_shown(example: str) -> bool:
+    """Return whether a text is short, and has no signs that a terminal obeys."""
+    return example.isprintable() and len(example) <= 500
+
+
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """A model with its tokenizers, how long its translations may be, and whether it has learned both directions."""
+    """A model with its tokenizers, how long its translations may be, both directions or one, and what text it knows."""
 
     model: Seq2Seq
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     limits: LengthLimits = DEFAULT_LIMITS
     both_directions: bool = False
+    knows: Knowledge | None = None
 
     def translates_back_to(self, language: str) -> bool:
         """Return whether a language is that of the source, and the model has learned to translate into it."""
@@ -65,7 +131,9 @@ class SavedModel:
 
     def reversed(self) -> "SavedModel":
         """Return the model with its tokenizers exchanged, which translates in the other direction."""
-        return replace(self, source_tokenizer=self.target_tokenizer, target_tokenizer=self.source_tokenizer)
+        return replace(
+            self, source_tokenizer=self.target_tokenizer, target_tokenizer=self.source_tokenizer, knows=None
+        )
 
 
 def save_model_folder(
@@ -147,7 +215,8 @@ def _write(folder: Path, saved: SavedModel, precision: str) -> dict[str, Any]:
     (folder / "model.safetensors").chmod(0o644)
     checksums = {path.name: _checksum(path) for path in sorted(folder.iterdir()) if path.is_file()}
     config = {"format_version": FORMAT_VERSION, "model": saved.model.config, "limits": asdict(saved.limits),
-              "both_directions": saved.both_directions, "sha256": checksums}  # fmt: skip
+              "both_directions": saved.both_directions, "sha256": checksums,
+              **({} if saved.knows is None else {"knows": asdict(saved.knows)})}  # fmt: skip
     _write_json(folder / "config.json", config)
     exact = deepcopy(model)
     model.load_state_dict(rounded | {name: rounded[owner] for name, owner in ties.items()})
@@ -207,7 +276,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
     """
     config_path = config_of(path)
     folder = config_path.parent
-    arguments, limits, both_directions, checksums = _description(config_path)
+    arguments, limits, both_directions, checksums, knows = _description(config_path)
     for name in ("source.json", "target.json", "model.safetensors"):
         if not (folder / name).exists():
             raise InputError(f"{folder} has no {name}: copy the whole folder, or export the model again")
@@ -238,7 +307,7 @@ def load_model_folder(path: str | Path, *, trust_custom_code: bool = False) -> S
         raise InputError(
             f"{weights_path} does not hold the model's weights ({reason:.200}): copy it, or export it again"
         ) from error
-    return SavedModel(model, source, target, limits, both_directions)
+    return SavedModel(model, source, target, limits, both_directions, knows)
 
 
 def _write_json(path: Path, config: Mapping[str, Any]) -> None:
@@ -251,10 +320,10 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[str, str]]:
-    """Return the arguments of `build_model` in a config.json, the length limits, both directions or one, and checksums of files.
+def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[str, str], Knowledge | None]:
+    """Return what a config.json holds: arguments of `build_model`, limits, both directions or one, checksums, what it knows.
 
-    Folders of earlier versions have neither of the last two.
+    Folders of earlier versions have none of the last three.
 
     Raises:
         InputError: The file describes no model.
@@ -270,12 +339,13 @@ def _description(path: Path) -> tuple[dict[str, Any], LengthLimits, bool, dict[s
         if unknown := arguments.keys() - STORED:
             raise InputError(f"a model folder holds no {min(map(str, unknown))} of a model: remove it")
         checksums = dict(config.get("sha256", {}))
+        knows = Knowledge.of(config.get("knows"), f"{path}")
         if stray := [name for name in checksums if Path(name).name != name]:
             raise InputError(f"sha256 names {stray[0]}, which is no file of the folder")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         reason = f"{error}" if isinstance(error, InputError) else f"damaged ({type(error).__name__}: {error})"
         raise InputError(f"{path} describes no model of this program: {reason:.200}") from error
-    return arguments, limits, config.get("both_directions") is True, checksums
+    return arguments, limits, config.get("both_directions") is True, checksums, knows
 
 
 def _check_file(path: Path, model: Seq2Seq) -> None:

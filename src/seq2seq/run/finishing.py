@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.common.progress import announce, counted
 from seq2seq.run.config import Settings
-from seq2seq.run.folder import one_a_line, write_folder, write_text
+from seq2seq.run.folder import one_a_line, read_json, write_folder, write_json, write_text
 from seq2seq.run.summary import commit_of_program
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def score(
     from seq2seq.decoding.scoring import as_metrics, score_searches
     from seq2seq.decoding.search import search_of
     from seq2seq.decoding.translator import Translator
+    from seq2seq.models.folder import Knowledge
 
     search, metrics = search_of(settings.config.decoding), {}
     translator = Translator.load(folder / "model", device=str(module.device), trust_custom_code=True)
@@ -60,6 +62,11 @@ def score(
         announce(f"scoring {counted(len(encoded.pairs), 'sentence')} of the split {split}")
         scored = score_searches(translator, encoded.pairs, search, metrics=module.metrics)
         metrics[split] = as_metrics(scored)
+        if split == "val":
+            own = [pair.texts[0] for pair in encoded.pairs]
+            knows = Knowledge.learned(own, list(scored.values())[-1].confidences)
+            description = folder / "model" / "config.json"
+            write_json(description, read_json(description) | {"knows": asdict(knows)})
         texts = {
             "source": [pair.source for pair in encoded.pairs],
             "reference": [pair.target for pair in encoded.pairs],

@@ -265,6 +265,7 @@ export class TranslatingPage {
     this.data = data;
     this.parts = []; // {text, gap, sentence, found}: the sentences as they were read, and their translations
     this.turn = 0;
+    this.isGuess = false;
     this.build(root);
     this.read(host.read().get("text") ?? data.sentence);
     this.viewer = mount(this.below, this.source(), this.host());
@@ -305,6 +306,7 @@ export class TranslatingPage {
     const fresh = (text) => ({ text, sentence: this.translator.read(text), found: new Map() });
     this.parts = this.translator.split(text).map((part) => ({ ...(known.get(part.text) ?? fresh(part.text)), gap: part.gap }));
     this.refresh(nothingAsked());
+    this.isGuess = false;
     this.warn();
     if (this.parts.length) return;
     this.said.textContent = "";
@@ -338,7 +340,8 @@ export class TranslatingPage {
   warn(more = "") {
     const unknown = this.parts.flatMap(({ sentence }) => sentence.unknown);
     const numLeft = this.parts.reduce((sum, { sentence }) => sum + sentence.numLeft, 0);
-    const parts = [more, unknown.length ? `Unknown to the model: ${unknown.join(", ")}.` : "", numLeft ? `The end is left out: ${numLeft} token${numLeft === 1 ? "" : "s"}.` : ""];
+    const guess = this.isGuess ? `A guess: this model knows text such as ${this.data.model.knows.examples.map((each) => `“${each}”`).join(" ")}` : "";
+    const parts = [more, guess, unknown.length ? `Unknown to the model: ${unknown.join(", ")}.` : "", numLeft ? `The end is left out: ${numLeft} token${numLeft === 1 ? "" : "s"}.` : ""];
     this.warning.textContent = parts.join(" ");
     this.warning.hidden = !parts.some(Boolean);
   }
@@ -411,6 +414,10 @@ export class TranslatingPage {
     const choose = (place) => this.viewer.change({ sentence: `${place + 1}`, rank: null });
     const sentences = this.parts.map(({ gap }, place) => [gap, make("span", { class: marked(place), onclick: () => choose(place) }, this.translation(run, place, kind).text)]);
     this.said.replaceChildren(...sentences.flat());
+    const original = this.parts.map((_, place) => this.translation(ALONE, place, kind));
+    const total = (number) => original.reduce((sum, each) => sum + number(each), 0);
+    this.isGuess = total(({ score }) => score) / total(({ ids }) => ids.length) < (this.data.model.knows?.least ?? -Infinity);
+    this.warn();
   }
 
   // The step that chose a word, the first where none is chosen.
