@@ -59,13 +59,8 @@ def test_models_that_come_along_are_small_and_have_a_card():
             assert "research" in text
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=[pytest.mark.long] if n.startswith(("multi30k", "help")) else [])
-        for n in SHIPPED
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_scores_of_a_card_are_those_that_evaluate_finds(name, tmp_path, program, request):
     sides = name.split("-")[1:]
     if name.startswith("multi30k"):
