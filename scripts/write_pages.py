@@ -171,15 +171,15 @@ def ranges_of(path):
     """Yield the keys of a file whose values have bounds or choices, with these in words."""
     from omegaconf import OmegaConf
 
-    from hydra_checked import bounded, in_words, join, objects
+    from hydra_checked import bounded, in_words, leaves, objects
     from seq2seq.run.config import package_of, stored
     from seq2seq.run.root import Root
 
     package = "" if path.name == "config.yaml" else package_of(path).replace("_global_", "")
     nodes = OmegaConf.to_container(OmegaConf.load(path))
-    for key, _, target in objects(nodes, package, Root if path.name == "config.yaml" else None):
-        kinds = stored().get(target, {}) if isinstance(target, str) else bounded(target, {})
-        yield from ((join(key, name), in_words(kind)) for name, kind in kinds.items())
+    kinds = [(key, stored().get(target, {})) for key, _, target in objects(nodes, package)]
+    for key, own in [*kinds, *([("", bounded(Root, {}))] if path.name == "config.yaml" else [])]:
+        yield from ((name, in_words(kind)) for name, kind in leaves(own, key))
 
 
 def read_keys(path, group):

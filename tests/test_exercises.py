@@ -21,7 +21,7 @@ def test_every_block_gives_what_the_page_says():
 def test_every_command_trains(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fra.txt").write_text("".join(f"Go {n}.\tVa {n} !\tx\n" for n in range(40)), encoding="utf-8")
-    pairs = ["data.train_pairs=24", "data.validation_pairs=4"] if "textbook" in line else []
+    pairs = ["data.train_pairs=24", "data.split.validation=4"] if "textbook" in line else []
     few = (
         "data.max_examples=24",
         "data.batch_size=12",

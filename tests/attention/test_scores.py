@@ -202,14 +202,3 @@ def test_the_mean_of_the_states_is_over_real_tokens():
     context, weights, _ = attention(torch.randn(2, 4), memory, ())
     torch.testing.assert_close(context, states[:, :2].mean(dim=1).expand(2, 6))
     assert weights[:, 0].tolist() == [[0.5, 0.5, 0.0]] * 2
-
-
-class TwoArguments(AdditiveScore):
-    def forward(self, queries, keys):
-        return super().forward(queries, keys)
-
-
-def test_an_own_score_with_other_arguments_is_told_the_expected_ones():
-    said = r"TwoArguments.forward takes \(queries, keys\); a score takes \(queries, keys, projected_keys\)"
-    with pytest.raises(InputError, match=said):
-        Attention(SIZE, 5, score=TwoArguments)

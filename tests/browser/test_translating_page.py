@@ -83,6 +83,22 @@ def test_what_is_typed_is_translated_with_its_attention(open_page, address, tran
     assert words_of(page) == []
 
 
+def test_several_sentences_are_translated_one_by_one_and_one_of_them_is_asked(open_page, address, translator):
+    page, texts = open_page(address), SENTENCES[:3]
+    page.get_by_label("sentence to translate").fill(f"{texts[0]} {texts[1]}\n\n{texts[2]}")
+    expected = translator.translate(texts, search=search_from_options(beam_size=1))
+    said = page.locator(".said")
+    expect(said.locator("span")).to_have_text([each.text for each in expected])
+    assert said.text_content() == f"{expected[0].text} {expected[1].text}\n\n{expected[2].text}"
+    said.locator("span").nth(1).click()
+    expect(page.locator(".word bdi")).to_have_text(list(expected[1].target_tokens))
+    choose(page, 0)
+    page.locator(".likely button").nth(1).click()
+    expect(page.locator(".alone b")).to_have_text(expected[1].text)
+    assert said.locator("span").nth(1).text_content() != expected[1].text
+    expect(said.locator("span").nth(2)).to_have_text(expected[2].text)
+
+
 def test_hostile_words_stay_text_and_the_link_keeps_them(open_page, address):
     page = open_page(address)
     page.get_by_label("sentence to translate").fill(f"{HOSTILE[1]} the cat")

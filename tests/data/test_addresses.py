@@ -95,8 +95,8 @@ def test_large_text_is_on_a_disk(far):
 
 def test_commands_read_addresses(program, tmp_path):
     (tmp_path / "pairs.tsv").write_bytes(b"".join(b"Word %d.\tMot %d.\n" % (i, i) for i in range(40)))
-    keys = ["data=tsv", "data.source_language=en", "data.target_language=fr", "data.validation_pairs=8",
-            "data.test_pairs=0"]  # fmt: skip
+    keys = ["data=tsv", "data.source_language=en", "data.target_language=fr", "data.split.validation=8",
+            "data.split.test=0"]  # fmt: skip
     address = (tmp_path / "pairs.tsv").as_uri()
     done = program(*keys, f"data.file={address}", command="data-report", cwd=tmp_path, check=0)
     assert "32" in done.text

@@ -110,7 +110,7 @@ def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
 
 @pytest.mark.parametrize(
     ("options", "left_out"),
-    [({}, "0"), ({"max_length": 2}, "2 long"), ({"max_length": 2, "truncate": True}, "2 cut"), ({"max_length": 3, "truncate": True}, "0")],
+    [({}, "0"), ({"max_length": 2}, "2 long"), ({"max_length": {"tokens": 2, "over": "cut"}}, "2 cut"), ({"max_length": {"tokens": 3, "over": "cut"}}, "0")],
 )  # fmt: skip
 def test_the_table_counts_the_pairs_that_are_left_out_and_those_that_are_cut(options, left_out):
     pairs = [("a b", "a b"), ("a b c", "a"), ("a", "a b c")]
@@ -175,7 +175,7 @@ def test_links_are_of_the_pairs_of_the_files_whatever_is_held_out_or_left(tmp_pa
         (tmp_path / f"all.{side}").write_text("".join(f"{line}\n" for line in lines))
     (tmp_path / "links").write_text("".join(f"{len(line.split()) - 1}-0\n" for line in lines))
     files = {"source": str(tmp_path / "all.en"), "target": str(tmp_path / "all.de")}
-    for options in ({"validation": {"fraction": 0.25}}, {"validation": {"fraction": 0.25}, "max_examples": 6},
+    for options in ({"split": {"validation": 0.25}}, {"split": {"validation": 0.25}, "max_examples": 6},
                     {"validation": files, "max_examples": 6}):  # fmt: skip
         data = ParallelText(train=files, alignments=str(tmp_path / "links"), **options)
         assert len(data.splits.train) == options.get("max_examples", 30)

@@ -32,7 +32,9 @@ def same(one, two):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"max_length": 12}, {"max_length": 12, "truncate": True}, {"max_examples": 90}], ids=str
+    "options",
+    [{}, {"max_length": 12}, {"max_length": {"tokens": 12, "over": "cut"}}, {"max_examples": 90}],
+    ids=str,
 )
 @pytest.mark.parametrize("processes", [1, 2])
 def test_batches_are_those_of_the_corpus_in_memory(files, tmp_path, monkeypatch, options, processes):
@@ -113,7 +115,7 @@ def test_what_needs_all_pairs_in_memory_is_refused(files, tmp_path):
     with pytest.raises(InputError, match="data=parallel"):
         LargeText(**files, overfit=True)
     with pytest.raises(InputError, match=r"data\.validation\.source"):
-        LargeText(**files | {"validation": {"fraction": 0.1}}, cache=str(tmp_path)).setup()
+        LargeText(**files | {"validation": {}, "split": {"validation": 0.1}}, cache=str(tmp_path)).setup()
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_each_source_begins_with_one_token_for_its_target(files, tokenizer):
 
 def test_a_held_out_share_needs_no_validation_files(files):
     given = {name: {"train": splits["train"]} for name, splits in corpora("en-de", "en-fr").items()}
-    data = MultilingualText(corpora=given, root=str(files), fraction=0.25)
+    data = MultilingualText(corpora=given, root=str(files), split={"validation": 0.25})
     assert len(data.prepared.validation) >= 6
     assert len(data.prepared.train) + len(data.prepared.validation) == 2 * len(EN)
 
@@ -75,7 +75,9 @@ def in_common(pairs, others):
 def test_a_held_out_share_has_no_sentence_of_the_training_in_any_direction(files, names):
     given = {name: {"train": splits["train"]} for name, splits in corpora(*names).items()}
     for seed in range(5):
-        splits = MultilingualText(corpora=given, root=str(files), fraction=0.25, split_seed=seed).splits
+        splits = MultilingualText(
+            corpora=given, root=str(files), split={"validation": 0.25, "seed": seed}
+        ).splits
         assert len(splits.validation) == 6
         assert in_common(splits.validation, splits.train) == 0
         assert {pair.languages for pair in splits.validation} == {*names}
@@ -142,7 +144,6 @@ def test_languages_of_one_code_and_other_regions_have_their_own_tags():
         ({"en-german": {}}, "did you mean de"),
         ({"en-de": {"valid": {}}}, "data.corpora.en-de.valid: give train"),
         ({"en-de": {}}, "data.train.source and data.train.target are needed"),
-        ({"en-de": {"validation": {"fraction": 0.1}}}, "give data.fraction"),
         ({"en-de": {"train": {"source": "a.en", "target": None}}}, "data.train.target is needed"),
     ],
 )
@@ -244,14 +245,14 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
 def test_files_of_both_languages_are_read_by_the_names_of_their_columns(tmp_path):
     (tmp_path / "both.tsv").write_text("de\ten\n" + "".join(f"Hund{n}\tdog{n}\n" for n in range(9)))
     data = MultilingualText(
-        corpora={"en-de": {"train": {"source": "both.tsv"}}}, root=str(tmp_path), fraction=0.2
+        corpora={"en-de": {"train": {"source": "both.tsv"}}}, root=str(tmp_path), split={"validation": 0.2}
     )
     assert {tuple(pair.source.split()) for pair in data.splits.train} <= {
         ("xxde", f"dog{n}") for n in range(9)
     }
     assert len(data.splits.train) + len(data.splits.validation) == 9
-    with pytest.raises(InputError, match=r"data\.fraction"):
+    with pytest.raises(InputError, match=r"data\.split\.validation.*not both"):
         MultilingualText(
             corpora={"en-de": {"train": {"source": "both.tsv"}, "validation": {"source": "both.tsv"}}},
-            root=str(tmp_path), fraction=0.2,
+            root=str(tmp_path), split={"validation": 0.2},
         ).read()  # fmt: skip

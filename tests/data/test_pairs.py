@@ -115,7 +115,12 @@ def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
     pytest.importorskip("datasets")
     (tmp_path / "train.csv").write_text(as_csv([names, *PAIRS, ("Blank.", "")]))
     columns = {"source_column": "x", "target_column": "y"} if names[0] == "x" else {}
-    options = {"source_language": "en", "target_language": "fr", "fraction": 0.3, "test_split": None}
+    options = {
+        "source_language": "en",
+        "target_language": "fr",
+        "split": {"validation": 0.3},
+        "test_split": None,
+    }
     pairs = HuggingFaceCorpus(dataset=str(tmp_path), **options, **columns).read().train
     assert [(pair.source, pair.target) for pair in pairs] == [*PAIRS, ("Blank.", "")]
     with pytest.raises(InputError, match=f"has {names[0]}, {names[1]}"):
@@ -127,7 +132,12 @@ def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
 def test_a_column_of_numbers_of_a_dataset_is_no_text(tmp_path):
     pytest.importorskip("datasets")
     (tmp_path / "train.csv").write_text(as_csv([("id", "en"), *((n, a) for n, (a, _) in enumerate(PAIRS))]))
-    options = {"source_language": "id", "target_language": "en", "fraction": 0.3, "test_split": None}
+    options = {
+        "source_language": "id",
+        "target_language": "en",
+        "split": {"validation": 0.3},
+        "test_split": None,
+    }
     with pytest.raises(InputError, match="column id has only numbers"):
         HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
 
@@ -152,8 +162,9 @@ def test_some_of_the_training_pairs_are_drawn_from_the_whole_file_and_more_hold_
     path.write_text("".join(f"{'a ' * (number // 10)}{number}\tb {number}\n" for number in range(1000)))
 
     def pairs(**options):
-        sizes = {"validation_pairs": 100, "test_pairs": 100, "source_language": "en", "target_language": "fr"}
-        return TabSeparatedText(file=str(path), **sizes, **options).read()
+        split = {"validation": 100, "test": 100} | options.pop("split", {})
+        named = {"source_language": "en", "target_language": "fr"}
+        return TabSeparatedText(file=str(path), split=split, **named, **options).splits
 
     every, more, fewer = (pairs(train_pairs=count) for count in (None, 400, 100))
     numbers = [[int(pair.target.split()[1]) for pair in splits.train] for splits in (every, more, fewer)]
@@ -161,6 +172,6 @@ def test_some_of_the_training_pairs_are_drawn_from_the_whole_file_and_more_hold_
     assert set(numbers[2]) < set(numbers[1]) < set(numbers[0])
     assert abs(np.mean(numbers[2]) - 500) < 120  # four standard errors
     assert all(each == sorted(each) for each in numbers)
-    assert pairs(train_pairs=100).train == fewer.train != pairs(train_pairs=100, split_seed=2).train
-    first = pairs(train_pairs=100, in_order=True).train
+    assert pairs(train_pairs=100).train == fewer.train != pairs(train_pairs=100, split={"seed": 2}).train
+    first = pairs(train_pairs=100, split={"in_order": True}).train
     assert [int(pair.target.split()[1]) for pair in first] == list(range(100))

@@ -3,18 +3,21 @@
 import gzip
 import json
 import re
+from itertools import pairwise
 from random import Random
 
 import numpy as np
 import pytest
 import torch
 
+from seq2seq.cli.api import Run
 from seq2seq.common.errors import InputError
 from seq2seq.data.folders import MODELS
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
 from seq2seq.data.words import lowered
 from seq2seq.decoding.search import search_from_options
+from seq2seq.decoding.sentences import sentences as split
 from seq2seq.export import translating_page
 from seq2seq.export.translating_page import export_page, static_file
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
@@ -22,6 +25,8 @@ from seq2seq.models.limits import LengthLimits
 from tensorboard_attention.page import bundle, viewer_modules
 from tests.data.test_casing import WITHIN, casing_of
 from tests.data.test_words import DRAWN, SPELLINGS, WRITTEN
+from tests.decoding.test_sentences import FOURTEEN
+from tests.decoding.test_sentences import SPLIT as SPLIT_TEXTS
 from tests.export.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of, tree_of
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
@@ -127,6 +132,41 @@ def test_the_page_translates_as_the_rounded_model(variant, model_of, pairs):
         search = search_from_options(**options)
         for of_sentence, expected in zip(found, translator.translate(sentences, search=search), strict=True):
             assert_same(of_sentence[place], expected)
+
+
+SPLIT = """
+const translator = new Translator(given.model);
+return given.texts.map((text) => [translator.split(text), sentencesOf(text)]);
+"""
+DIFFERENT = {
+    "He is Mr. Smith. Why?": ["He is Mr. ", "Smith. ", "Why?"],
+    "It is 10 a.m. on Jan. 5. Why?": ["It is 10 a.m. ", "on Jan. ", "5. Why?"],
+    "In the U.S. he works.": ["In the U.S. ", "he works."],
+    'She said "Go. Now." and left.': ['She said "Go. ', 'Now." ', "and left."],
+    "Yes… No.": ["Yes… ", "No."],
+}
+"""Texts that the page splits otherwise than the library, which knows abbreviations and quotations."""
+
+
+def test_the_page_splits_texts_where_marks_end_sentences(model_of, pairs):
+    folder = model_of()
+    model = data_of(export_page(folder, ""))["model"]
+    texts = [
+        *(each for each in SPLIT_TEXTS if "Mr." not in each),
+        FOURTEEN,
+        *(f"{a.source} {b.source}" for a, b in pairwise(pairs)),
+    ]
+    found = in_node(SPLIT, model=model, texts=[*texts, *DIFFERENT])
+    for text, (_, of_page) in zip(texts, found, strict=False):
+        assert [*map(str.strip, of_page)] == [*map(str.strip, split(text, "en"))], text
+    for (text, expected), (_, of_page) in zip(DIFFERENT.items(), found[len(texts) :], strict=True):
+        assert of_page == expected != split(text, "en"), text
+    run = Run(folder)
+    for text, (parts, _) in zip(texts, found, strict=False):
+        (whole,) = run.translate([text], beam_size=1)
+        each = [one.text for one in run.translate([part["text"] for part in parts], beam_size=1)]
+        together = "".join(part["gap"] + one for part, one in zip(parts, each, strict=True))
+        assert together == whole.text, text
 
 
 def test_bounds_of_lengths_are_the_same_for_every_ratio_and_length():

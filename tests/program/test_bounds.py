@@ -8,9 +8,10 @@ import pytest
 from annotated_types import Ge
 from omegaconf import OmegaConf
 
-from hydra_checked import bounded, in_words, join, objects, problems
+from hydra_checked import bounded, in_words, leaves, objects, problems
 from scripts.write_bounds import bounds
 from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat
 from seq2seq.run.checks import check_early
 from seq2seq.run.config import CONF, complete, composed, settings_of, stored
 from seq2seq.run.root import Root
@@ -43,13 +44,14 @@ def test_the_file_has_the_bounds_of_the_arguments():
 
 def limits(values):
     """The bounds of the numbers of a configuration by key."""
-    found = {}
-    for place, node, target in objects(values, "", Root):
-        kinds = stored().get(target, {}) if isinstance(target, str) else bounded(target, {})
-        for name, kind in kinds.items():
-            numbers = [each for each in kind if each["is"] in ("int", "float") and len(each) > 1]
-            if numbers and name in node:
-                found[join(place, name)] = numbers[0]
+    found, keys = {}, flat(values)
+    kinds = [(key, stored().get(target, {})) for key, _, target in objects(values)]
+    for key, kind in [
+        each for place, own in [*kinds, ("", bounded(Root, {}))] for each in leaves(own, place)
+    ]:
+        numbers = [each for each in kind if each["is"] in ("int", "float") and len(each) > 1]
+        if numbers and key in keys:
+            found[key] = numbers[0]
     return found
 
 

@@ -415,7 +415,7 @@ def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
     target = [f"B{n % 7} A{n} ." for n in range(60)]
     run = seq2seq.train(
         *TINY, "tokenizer=whitespace", "data.source_language=en", "data.target_language=fr",
-        "data.validation.fraction=0.2", "device=cpu", source=source, target=target,
+        "data.split.validation=0.2", "device=cpu", source=source, target=target,
     )  # fmt: skip
     assert handlers == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     assert run.metrics["finished"]

@@ -36,8 +36,8 @@ TRAINED = [
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
-    ["recipe=standard", "data=grammar", *SUBWORDS, *TINY_EPOCH],
-    ["recipe=textbook", "penalty=none"],
+    ["recipe=standard", "averaging=ema_200", "data=grammar", *SUBWORDS, *TINY_EPOCH],
+    ["recipe=textbook", "averaging=ema_100", "penalty=none"],
     ["recipe=multi30k", "data=grammar", *SUBWORDS, "trainer.max_epochs=1"],
     ["debug=overfit", *TINY_EPOCH],
 ]  # fmt: skip
@@ -214,8 +214,8 @@ def test_own_text_trains_whatever_the_ends_of_its_lines(tmp_path, program, form)
     (tmp_path / "a.tsv").write_text("".join(f"{source}\t{target}\tthird\n" for source, target in pairs))
     files = ["data.train.source=a.en", "data.train.target=a.de.gz"]
     held = ["data.validation.source=a.en", "data.validation.target=a.de.gz"]
-    keys = {"tsv": ["data.file=a.tsv", "data.validation_pairs=8", "data.test_pairs=8"], "large": [*files, *held],
-            "parallel": [*files, "data.validation.fraction=0.2"]}[form]  # fmt: skip
+    keys = {"tsv": ["data.file=a.tsv", "data.split.validation=8", "data.split.test=8"], "large": [*files, *held],
+            "parallel": [*files, "data.split.validation=0.2"]}[form]  # fmt: skip
     done = program(
         *TINY, f"data={form}", *keys, "data.source_language=en", "data.target_language=de",
         "data.max_examples=64", "tokenizer=words", "callbacks.attention=null", "name=own", cwd=tmp_path, check=0,

@@ -20,7 +20,7 @@ from seq2seq.run.folder import save_config
 from tests.conftest import ROOT
 
 PARALLEL = ["train", "data=parallel", "data.source_language=en", "data.target_language=fr",
-            "data.validation.fraction=0.2", "data.train.source=a.en"]  # fmt: skip
+            "data.split.validation=0.2", "data.train.source=a.en"]  # fmt: skip
 
 REFUSED = {
     "model": ["translate", "nowhere"],
@@ -56,9 +56,9 @@ REFUSED = {
     "average": ["train", "callbacks.averaging.decay=-1"],
     "beam of one": ["train", "decoding.beam_size=1", "metric=val/beam/bleu"],
     "no pair": ["train", "data=tasks", "data.train_pairs=0"],
-    "most held out": [*PARALLEL, "data.train.target=a.en", "data.validation.fraction=5"],
-    "none held out": [*PARALLEL, "data.train.target=a.en", "data.validation.fraction=0"],
-    "held out twice": [*PARALLEL, "data.train.target=a.en", "data.validation.source=a.en", "data.validation.target=a.en", "data.validation.fraction=0.1"],
+    "most held out": [*PARALLEL, "data.train.target=a.en", "data.split.validation=0.6"],
+    "none held out": [*PARALLEL, "data.train.target=a.en", "data.split.validation=0"],
+    "held out twice": [*PARALLEL, "data.train.target=a.en", "data.validation.source=a.en", "data.validation.target=a.en", "data.split.validation=0.1"],
     "a name that is a number": ["train", "name=1_0"],
     "beam": ["train", "decoding.beam_size=0"],
     "penalty": ["train", "decoding.penalty.name=gnt"],
@@ -95,7 +95,6 @@ REFUSED = {
     "devices beyond numbers": ["train", "trainer.devices=99999999999999999999"],
     "no interval": ["train", "trainer.val_check_interval=0"],
     "no frequency": ["train", "data.tokenizer.min_frequency=null"],
-    "built too early": ["train", "data.tokenizer._partial_=false"],
     "key of the root that nothing reads": ["train", "+optimzer.lr=0.1"],
     "key of the root in a file": ["train", "--config-dir", "own", "experiment=misspelled"],
     "no package of an experiment": ["train", "--config-dir", "own", "experiment=headless"],

@@ -14,7 +14,8 @@ from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
 from hydra_plugins.hydra_subprocess_launcher.subprocess_launcher import SubprocessLauncher
-from seq2seq.run.config import CONF, HYDRA_BASE, composed, folder_name, run_name
+from seq2seq.run.config import CONF, HYDRA_BASE, composed
+from seq2seq.run.names import folder_name, run_name
 
 ODD = [
     "+x=a/b,a-b", "+x=/a/b.tsv,/a-b.tsv", "+x=../a,..", "+x='a b','a  b?'", "+x='a b','a  b'", "+x='it\\'s',its", "+x='\"',''", "+x='',' '",
@@ -122,16 +123,21 @@ def test_a_sweep_on_own_text_has_short_names_that_begin_with_what_differs():
         assert ["attention=dot" in name for name in names] == [False, True, False]
 
 
-def test_a_long_name_leaves_out_what_says_which_text_is_read():
-    text = [
-        "data=parallel",
-        "data.train.source=/x/mine.en",
-        "data.source_language=en",
-        "data.validation.fraction=0.1",
-    ]
-    name = run_name([*text, "data.batch_size=32", "trainer.max_epochs=1", "seed=1"], (), "baseline")
-    assert re.fullmatch(r"data\.batch_size=32,trainer\.max_epochs=1-\w{8},seed=1", name)
-    assert run_name(text[:2], (), "baseline").startswith("data=parallel,data.train.source=-x-mine.en-")
+@pytest.mark.parametrize(
+    ("overrides", "pattern"),
+    [
+        (["model.encoder.hidden_size=64"], r"encoder\.hidden_size=64"),
+        (["optimizer.lr=0.01", "seed=12"], r"lr=0\.01,seed=12"),
+        (["data=parallel", "data.train.source=/x/a.en", "data.source_language=en", "seed=1"], r"data=parallel-\w{8},seed=1"),
+        (["trainer.max_epochs=1", "decoding.beam_size=1", "+trainer.limit_train_batches=150",
+          "model.decoder.attention.score._target_=seq2seq.attention.ScaledDotScore", "seed=3"], r"score=ScaledDotScore-\w{8},seed=3"),
+    ],
+)  # fmt: skip
+def test_a_name_has_forty_letters_at_most_and_short_keys(overrides, pattern):
+    with composed(overrides) as config:
+        name = Path(config.hydra.run.dir).name
+    assert len(name) <= 40
+    assert re.fullmatch(pattern, name)
 
 
 @pytest.mark.parametrize("shared", ["logger=tensorboard,csv", "threads=1,2"])

@@ -1,5 +1,6 @@
 """Values that would be ignored, and runs that a refused command would have changed, by commands and from Python."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.checks import check_early
-from seq2seq.run.config import composed, settings_of
+from seq2seq.run.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
 
 LINES = [f"the {n} cats see a dog ." for n in range(40)]
@@ -103,7 +104,7 @@ def test_a_run_whose_text_was_written_later_says_so(tmp_path, monkeypatch, capfd
     for name in ("a.en", "a.fr"):
         Path(name).write_text("".join(f"{line}\n" for line in LINES))
     command = [*TINY, "data=parallel", "data.train.source=a.en", "data.train.target=a.fr", "data.source_language=en",
-               "data.target_language=fr", "data.validation.fraction=0.2", "trainer.max_epochs=1"]  # fmt: skip
+               "data.target_language=fr", "data.split.validation=0.2", "trainer.max_epochs=1"]  # fmt: skip
     seq2seq.train(*command)
     seq2seq.train(*command)
     assert "was written after" not in capfd.readouterr().err
@@ -119,12 +120,7 @@ def test_the_same_sentences_from_python_are_not_newer_than_their_run(tmp_path, m
     languages = "data.source_language=en", "data.target_language=fr"
     for _ in range(2):
         seq2seq.train(
-            *TINY,
-            *languages,
-            "data.validation.fraction=0.2",
-            "trainer.max_epochs=1",
-            source=LINES,
-            target=LINES,
+            *TINY, *languages, "data.split.validation=0.2", "trainer.max_epochs=1", source=LINES, target=LINES
         )
     said = capfd.readouterr()
     assert "is finished" in said.out
@@ -140,6 +136,63 @@ def test_scores_of_a_lost_test_split_are_not_those_of_another(run):
     assert not Path("card").exists()
 
 
+OWN_PARTS = """
+import lightning.pytorch as pl
+from torch import nn
+from seq2seq.attention import AdditiveScore
+from seq2seq.models.decoder import Decoder
+
+class TwoArguments(AdditiveScore):
+    def forward(self, queries, keys): ...
+class NoLengths(nn.Module):
+    def __init__(self, input_size): ...
+    def forward(self, embedded): ...
+class NoMemory(Decoder):
+    def __init__(self, embedding, memory_size, summary_size, tie_output=False): ...
+    def step(self, tokens, state): ...
+class NoSteps(nn.Module):
+    def __init__(self, embedding, memory_size, summary_size, tie_output=False): ...
+class NoTrainer(pl.Callback):
+    def on_train_start(self, module): ...
+class Fewer(pl.Callback):
+    def on_validation_batch_end(self, trainer, module, outputs, batch, number): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "said"),
+    [
+        ("model.decoder.attention.score", "TwoArguments",
+         "TwoArguments.forward takes (queries, keys); a score takes (queries, keys, projected_keys)"),
+        ("model.encoder", "NoLengths", "NoLengths.forward takes (embedded); an encoder takes (embedded, lengths)"),
+        ("model.decoder", "NoMemory", "NoMemory.step takes (tokens, state); a decoder takes (tokens, state, memory)"),
+        ("model.decoder", "NoSteps", "NoSteps.step is missing; it takes (tokens, state, memory)"),
+        ("+callbacks.mine", "NoTrainer", "NoTrainer.on_train_start takes (module); a callback takes (trainer, pl_module)"),
+        ("+callbacks.mine", "Fewer", None),
+    ],
+)  # fmt: skip
+def test_a_part_of_the_users_own_is_told_what_its_method_takes(key, name, said, tmp_path, monkeypatch):
+    (tmp_path / "own_parts.py").write_text(OWN_PARTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    given = [f"{key}._target_=own_parts.{name}"]
+    with composed(given) as config:
+        settings = settings_of(config, given, "run")
+    if said is None:
+        complete(settings)
+    else:
+        with pytest.raises(InputError, match=re.escape(f"own_parts.{said}")):
+            complete(settings)
+
+
+@pytest.mark.parametrize("recipe", ["small", "standard"])
+def test_an_average_of_another_kind_has_arguments_of_its_own(recipe):
+    given = [f"recipe={recipe}", "averaging=epoch_mean"]
+    with composed(given) as config:
+        settings = complete(settings_of(config, given, "run"))
+    assert settings.notes == ()
+    assert settings.config.callbacks.averaging == {"_target_": "seq2seq.training.EpochMean", "start_epoch": 1}
+
+
 FILES = [
     "data=parallel",
     "data.source_language=en",
@@ -152,10 +205,10 @@ FILES = [
 @pytest.mark.parametrize(
     ("overrides", "needed"),
     [
-        (["data.truncate=true"], "data.max_length"),
-        (["data.truncate=false"], None),
-        ([*FILES, "data.validation.fraction=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
-        ([*FILES, "data.validation.fraction=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
+        (["data.max_length.over=cut"], "data.max_length.tokens"),
+        (["data.max_length.over=cut", "data.max_length.tokens=9"], None),
+        ([*FILES, "data.split.validation=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
+        ([*FILES, "data.split.validation=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
         (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
         (["module.label_smoothing=0.1"], None),
         (["scheduler=plateau", "trainer.limit_val_batches=0"], "validations"),
@@ -193,8 +246,8 @@ def test_files_of_text_have_no_columns():
 
 
 def test_validation_pairs_of_a_corpus_are_not_replaced_by_a_share_of_its_training_pairs():
-    with pytest.raises(InputError, match=r"data\.fraction=0\.1.*200 validation pairs"):
-        _ = GrammarCorpus(fraction=0.1, max_examples=200).splits
+    with pytest.raises(InputError, match=r"data\.split\.validation: .* [\d,]+ validation pairs"):
+        _ = GrammarCorpus(split={"validation": 0.1}, max_examples=200).splits
 
 
 @pytest.mark.parametrize(

@@ -234,9 +234,9 @@ def test_weights_that_a_callback_changes_at_the_end_are_exported_or_said_to_be_l
     ("losses", "callbacks", "kept", "ended"),
     [
         ((2.0, 3.0, 1.0), [], "step 15 of 15, with the lowest val/loss, 1", None),
-        ((2.0, 1.0, 1.0), [], "step 10 of 15, with the lowest val/loss, 1, as of the last validation", None),
+        ((2.0, 1.0, 1.0), [], "step 10 of 15, with the lowest val/loss, 1", None),
         ((1.0, 1.0, 1.0), [EarlyStopping("val/loss", patience=1)],
-         "step 5 of 10, with the lowest val/loss, 1, as of the last validation", "step 10 of 15, by early stopping: .*val/loss"),
+         "step 5 of 10, with the lowest val/loss, 1", "step 10 of 15, by early stopping: .*val/loss"),
     ],
 )  # fmt: skip
 def test_a_training_says_which_step_is_kept_and_why_it_ended(losses, callbacks, kept, ended, tmp_path):

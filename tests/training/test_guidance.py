@@ -56,7 +56,9 @@ def test_the_mass_of_a_word_is_spread_over_its_tokens_and_cut_tokens_have_none()
 
     texts = [SentencePair("abcd", "wxyz vu"), SentencePair("ab cd", "wx yz")] * 20
     texts[0] = SentencePair("abcd ab", "wxyz vu", ((0, 0), (1, 0)))
-    guidance, split = guidance_of(texts, tokenizer=CharacterTokenizer, max_length=5, truncate=True)
+    guidance, split = guidance_of(
+        texts, tokenizer=CharacterTokenizer, max_length={"tokens": 5, "over": "cut"}
+    )
     wanted = guidance.target_distribution(Batch.from_split(split, [0]))[0]
     # the fifth letter that is left of the source is the space, which begins the next word
     assert wanted.shape == (6, 6)

@@ -57,7 +57,7 @@ def test_the_line_of_a_job_that_starts_names_the_file_of_its_output(app):
         check=0,
     )
     lines = [line for line in done.text.splitlines() if line.endswith("job.log")]
-    assert [Path(line.partition(": ")[2]).read_text() for line in lines] == ["1\n", "4\n"]
+    assert [(app.folder / line.partition(": ")[2]).read_text() for line in lines] == ["1\n", "4\n"]
 
 
 @pytest.mark.long

@@ -6,13 +6,20 @@ for all queries of a sentence: ``score(queries, keys, score.project_keys(keys))`
 does not use `keys`. A score with `needs_equal_sizes` True requires queries and keys of equal size.
 """
 
-import inspect
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq.common.errors import InputError
+
+
+class Score(Protocol):
+    """What an attention calls to compare queries with keys."""
+
+    def forward(self, queries: Tensor, keys: Tensor, projected_keys: Tensor) -> Tensor:
+        """Return the scores (B, Q, S); `projected_keys` is the result of `project_keys`, or `keys` without that method."""
 
 
 class UnprojectedScore(nn.Module):
@@ -160,21 +167,13 @@ def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     """Check a score of the user's own.
 
     Raises:
-        InputError: It takes other arguments, its scores have the wrong shape, or depend on `keys` although `projected_keys` is given.
+        InputError: Its scores have the wrong shape, or depend on `keys` although `projected_keys` is given.
     """
     name, queries, keys = type(score).__name__, torch.ones(1, 2, query_size), torch.ones(1, 3, key_size)
     if keys.is_meta:  # the model of a folder, which was checked before its training
         return
     project = getattr(score, "project_keys", None)
     raw, projected = (keys, keys) if project is None else (keys * torch.nan, project(keys))
-    parameters = inspect.signature(score.forward)
-    try:
-        parameters.bind(queries, raw, projected)
-    except TypeError as error:
-        raise InputError(
-            f"{type(score).__module__}.{name}.forward takes ({', '.join(parameters.parameters)}); a score takes "
-            "(queries, keys, projected_keys)"
-        ) from error
     scores = score(queries, raw, projected)
     if scores.shape != (1, 2, 3):
         raise InputError(

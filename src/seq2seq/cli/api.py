@@ -98,10 +98,12 @@ class Run:
         precision: Precision = "fp32",
         max_tokens: Count = 4096,
     ) -> list[Any]:
-        """Return the translation of each sentence, as ``seq2seq translate`` prints it.
+        """Return the translation of each text, as ``seq2seq translate`` prints it.
+
+        The sentences of a text are translated one by one, and put together with the white space between them.
 
         Args:
-            sentences: Text to translate; the translation of a blank sentence is blank.
+            sentences: Texts to translate, of a sentence or of several; the translation of a blank text is blank.
             prefixes: Prefix of each translation; blank for none.
             first_number: Number of the first sentence, which seeds its random numbers.
             return_attention: Whether the translations have attention weights, which need memory.
@@ -143,6 +145,7 @@ class Run:
             )
         _require_gnmt(length_penalty, length_penalty_alpha)
         from seq2seq.decoding.search import search_from_options
+        from seq2seq.decoding.sentences import translate_texts
 
         search = search_from_options(
             beam_size=1 if sample else beam_size,
@@ -157,7 +160,8 @@ class Run:
         translator = self._translator(
             ensemble, device=device, max_tokens=max_tokens, precision=precision, to=to
         )
-        found = translator.translate_n_best(
+        found = translate_texts(
+            translator,
             sentences,
             search=search,
             prefixes=prefixes,
@@ -359,7 +363,7 @@ def train(
         source: Sentences to train on, in place of a corpus that ``data=…`` names.
         target: The translation of each.
         validation: Source and target sentences that are held out; without them give
-            ``data.validation.fraction=…``.
+            ``data.split.validation=…``.
         test: The same.
 
     Raises:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from seq2seq.data.corpora.tab_separated import TabSeparatedText
     from seq2seq.data.corpora.torchtext import TorchtextCorpus
     from seq2seq.data.corpora.toy_tasks import TaskCorpus
-    from seq2seq.data.datamodule import TranslationDataModule
+    from seq2seq.data.datamodule import MaxLength, TranslationDataModule
+    from seq2seq.data.split import Split
     from seq2seq.data.tokenizers import (
         CharacterTokenizer,
         HuggingFaceTokenizer,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch", "CharacterTokenizer", "EncodedSplit", "EverydayCorpus", "GrammarCorpus", "HuggingFaceCorpus",
-    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
-    "SentencePair", "SentencePieceTokenizer", "SourceBatch", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
+    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "MaxLength", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
+    "SentencePair", "SentencePieceTokenizer", "SourceBatch", "Split", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
 
@@ -44,7 +45,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     modules = {
-        "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "TranslationDataModule": "datamodule",
+        "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "MaxLength": "datamodule", "TranslationDataModule": "datamodule",
+        "Split": "split",
         "EverydayCorpus": "corpora.everyday",
         "GrammarCorpus": "corpora.grammar", "HuggingFaceCorpus": "corpora.hugging_face", "LargeText": "corpora.large",
         "LibreOfficeHelp": "corpora.libreoffice", "Multi30k": "corpora.multi30k", "MultilingualText": "corpora.multilingual",

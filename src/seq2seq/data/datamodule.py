@@ -4,11 +4,11 @@ A corpus is a subclass that implements `read`; `_target_` in the configuration s
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import lightning.pytorch as pl
 import numpy as np
@@ -19,15 +19,8 @@ from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.languages import require_language_code
-from seq2seq.data.text import (
-    SentencePair,
-    Splits,
-    hold_out,
-    require_share,
-    warn_of_escapes,
-    warn_of_seen,
-    with_alignments,
-)
+from seq2seq.data.split import Split
+from seq2seq.data.text import SentencePair, Splits, warn_of_escapes, warn_of_seen, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer, save_proved
 from seq2seq.data.words import clean
 
@@ -35,6 +28,26 @@ MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""
 
 Factory = Callable[..., Tokenizer]
+
+
+@dataclass(frozen=True)
+class MaxLength:
+    """How long the sentences of training pairs are.
+
+    Attributes:
+        tokens: Maximum number of tokens of a side; None: no limit.
+        over: What becomes of longer pairs: ``drop`` leaves them out, ``cut`` cuts their sentences.
+    """
+
+    tokens: Positive | None = None
+    over: Literal["drop", "cut"] = "drop"
+
+    @classmethod
+    def of(cls, given: "int | MaxLength | Mapping[str, Any] | None") -> "MaxLength":
+        """Return what is given: a number of tokens, or the arguments."""
+        if isinstance(given, MaxLength):
+            return given
+        return cls(**given) if isinstance(given, Mapping) else cls(given)
 
 
 @dataclass(frozen=True)
@@ -97,10 +110,8 @@ class TranslationDataModule(pl.LightningDataModule):
         batch_size: Maximum number of sentence pairs in a batch; None for no limit.
         max_tokens: Maximum number of padded source and target tokens in a batch; None for no limit. A single
             pair above the limit is a batch by itself.
-        max_length: Maximum number of tokens of a side; longer training pairs are left out. None for no limit.
-        truncate: Cut the sentences of longer pairs instead of leaving them out.
-        fraction: Share of the training pairs to hold out for validation; None: `read` returns validation pairs.
-        split_seed: Seed that decides which pairs are held out.
+        max_length: Maximum number of tokens of a side, or a `MaxLength`; longer training pairs are left out. None for no limit.
+        split: How pairs are held out of the training pairs, a `Split` or its arguments; None: `read` returns validation pairs.
         max_examples: Use only the first pairs of each split.
         both_directions: Also train on every pair with source and target swapped (needs `joint_vocabulary`).
         overfit: Validate and test on the training pairs.
@@ -123,10 +134,8 @@ class TranslationDataModule(pl.LightningDataModule):
         target_language: str = "und",
         batch_size: Positive | None = 64,
         max_tokens: Positive | None = None,
-        max_length: Positive | None = None,
-        truncate: bool = False,
-        fraction: float | None = None,
-        split_seed: Seed = 1,
+        max_length: Positive | MaxLength | Mapping[str, Any] | None = None,
+        split: Split | Mapping[str, Any] | None = None,
         max_examples: Positive | None = None,
         both_directions: bool = False,
         overfit: bool = False,
@@ -137,18 +146,17 @@ class TranslationDataModule(pl.LightningDataModule):
         super().__init__()
         require_language_code("data.source_language", source_language)
         require_language_code("data.target_language", target_language)
-        for key, number in (("batch_size", batch_size), ("max_tokens", max_tokens), ("max_length", max_length),
-                            ("max_examples", max_examples)):  # fmt: skip
+        self.max_length = MaxLength.of(max_length)
+        for key, number in (("batch_size", batch_size), ("max_tokens", max_tokens),
+                            ("max_length", self.max_length.tokens), ("max_examples", max_examples)):  # fmt: skip
             if number is not None and number < 1:
                 raise InputError(f"data.{key}={number}: a number above 0 is needed")
-        if fraction is not None:
-            require_share(fraction)
-        self.fraction, self.split_seed = fraction, split_seed
+        self.split = Split.of(split)
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary
         self.source_language, self.target_language = source_language, target_language
         self.batch_size, self.max_tokens = batch_size, max_tokens
-        self.max_length, self.truncate, self.max_examples = max_length, truncate, max_examples
+        self.max_examples = max_examples
         self.both_directions, self.overfit = both_directions, overfit
         self.alignments, self.validation_alignments = alignments, validation_alignments
         self.seed = seed
@@ -165,14 +173,8 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.alignments is not None:  # of every pair of the files
             train = with_alignments(splits.train, self.alignments, "data.alignments")
             splits = replace(splits, train=train)
-        if self.fraction is not None:
-            if splits.validation:
-                raise InputError(
-                    f"data.fraction={self.fraction}: the corpus has {counted(len(splits.validation), 'validation pair')}: "
-                    "leave data.fraction out"
-                )
-            count = round(self.fraction * len(splits.train))
-            splits = Splits(*hold_out(splits.train, count, self.split_seed), splits.test)
+        if self.split is not None:
+            splits = self.divide(self.split, splits)
         if self.validation_alignments is not None:
             validation = with_alignments(
                 splits.validation, self.validation_alignments, "data.validation_alignments"
@@ -194,6 +196,23 @@ class TranslationDataModule(pl.LightningDataModule):
         else:
             warn_of_seen(train, {"validation": validation, "test": test})
         return Splits(train, validation, test)
+
+    def divide(self, split: Split, splits: Splits) -> Splits:
+        """Return the splits of a corpus with pairs held out of its training pairs.
+
+        Raises:
+            InputError: It has those splits, or too few pairs.
+        """
+        held = split.divide(splits.train)
+        for name, own, new in (
+            ("validation", splits.validation, held.validation),
+            ("test", splits.test, held.test),
+        ):
+            if own and new:
+                raise InputError(
+                    f"data.split.{name}: the corpus has {counted(len(own), f'{name} pair')}: leave this out"
+                )
+        return Splits(held.train, held.validation, splits.test or held.test)
 
     @property
     def num_pairs(self) -> int:
@@ -279,7 +298,8 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def encode_train(self, pairs: Sequence[SentencePair]) -> EncodedSplit:
         """Return the encoded training pairs, in both directions if `both_directions` is set."""
-        split = self.encode(pairs, self.max_length, truncate=self.truncate)
+        limit = self.max_length
+        split = self.encode(pairs, limit.tokens, truncate=limit.over == "cut")
         if not self.both_directions:
             return split
         sources, targets = [*map(list, split.source)], [*map(list, split.target)]
@@ -396,7 +416,7 @@ class _Sampled:
 
     def __init__(self, data: TranslationDataModule, epoch: int, side: str, tokenizer: Any) -> None:
         self._pairs, self._side, self._tokenizer = data.prepared.train.pairs, side, tokenizer
-        self._usual, self._max_length = getattr(data.prepared.train, side), data.max_length
+        self._usual, self._max_length = getattr(data.prepared.train, side), data.max_length.tokens
         generator = np.random.default_rng((data.seed, epoch, int(side == "target")))
         self._seeds = generator.integers(2**32, size=len(self._usual), dtype=np.uint32)
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, islice
 from pathlib import Path
-from typing import Any
 
 import regex
 
@@ -214,28 +213,6 @@ def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[Se
 # --- held-out pairs ----------------------------------------------------------------------------------------
 
 
-def require_held_out(validation: Mapping[str, Any]) -> None:
-    """Refuse a training without validation pairs: of files, or of a share of the training pairs.
-
-    Raises:
-        InputError: Neither or both are given, or the share is none.
-    """
-    share = validation.get("fraction")
-    if (share is None) != any(validation.get(side) for side in ("source", "target")):
-        raise InputError(
-            "data.validation needs either source and target files or a fraction of the training pairs, for example "
-            "data.validation.fraction=0.02"
-        )
-    if share is not None:
-        require_share(share)
-
-
-def require_share(share: Any) -> None:
-    """Refuse to hold out none, or most, of the training pairs."""
-    if not (isinstance(share, int | float) and 0 < share <= 0.5):
-        raise InputError(f"data.validation.fraction={share}: a share from 0 to 0.5 is needed")
-
-
 def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[list[SentencePair]]:
     """Return consecutive splits of the given sizes.
 
@@ -314,7 +291,7 @@ def hold_out(
         which = "too few without a sentence in common" if has_several else "too few"
         raise InputError(
             f"{counted(len(pairs), 'training pair')}: {which} to hold out {max(count, 1):,} of them: give more pairs, "
-            "another data.validation.fraction, or data.validation files"
+            "lower data.split.validation and data.split.test, or give validation files"
         )
     if 2 * num_held < count:
         warn(

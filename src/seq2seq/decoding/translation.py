@@ -16,12 +16,12 @@ from seq2seq.evaluation.alignment import argmax_links
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A translated sentence.
+    """A translated sentence, or a text of several, which follow each other.
 
     Attributes:
         text: The translation.
-        source_tokens: Tokens of the source, ``<eos>`` included: the columns of `weights`.
-        target_tokens: Tokens of the translation, ``<eos>`` included: the rows of `weights`.
+        source_tokens: Tokens of the source, the ``<eos>`` of each sentence included: the columns of `weights`.
+        target_tokens: Tokens of the translation, the ``<eos>`` of each sentence included: the rows of `weights`.
         score: Natural log-probability of the target tokens.
         weights: Attention weights (target, source); empty if they were not requested, or if the model has no
             attention.
@@ -45,13 +45,13 @@ class Translation:
     def alignment(self) -> list[tuple[int, int]]:
         """Return (source, target) indices: each target token with its most attended source token.
 
-        ``<eos>`` is left out on both sides; a token that attends only to ``<eos>`` has no link.
+        ``<eos>`` is left out on both sides, that of each sentence; a token that attends only to ``<eos>`` has no link.
         """
         if not self.weights.numel():
             return []
-        links = argmax_links(self.weights[:, : len(self.source_tokens) - 1])
-        in_order = sorted(links, key=lambda link: link[1])
-        return [link for link in in_order if self.target_tokens[link[1]] != END]
+        places = [place for place, token in enumerate(self.source_tokens) if token != END]
+        links = sorted(argmax_links(self.weights[:, places]), key=lambda link: link[1])
+        return [(places[i], j) for i, j in links if self.target_tokens[j] != END]
 
     def marked_source(self) -> tuple[str, ...]:
         """Return the source tokens, with each ``<unk>`` replaced by the unknown word in brackets."""

@@ -1,6 +1,6 @@
 """Translate text with one or several models."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,8 @@ from seq2seq.models.limits import MAX_TOKENS
 
 CPU = torch.device("cpu")
 BATCH_SIZE = BatchSize(sentences=None, tokens=4096)
+LINES = 2**32
+"""Numbers of lines are below it."""
 
 
 class Translator:
@@ -121,6 +123,11 @@ class Translator:
         )
 
     @property
+    def source_language(self) -> str:
+        """Code of the source language."""
+        return self._source_tokenizer.language
+
+    @property
     def target_language(self) -> str:
         """Code of the target language."""
         return self._to or self._target_tokenizer.language
@@ -142,7 +149,7 @@ class Translator:
         """Return languages, classes and number of parameters of the model, the first one of an ensemble."""
         model = self._models[0]
         return {
-            "source_language": self._source_tokenizer.language,
+            "source_language": self.source_language,
             "target_language": self.target_language,
             "encoder": type(model.encoder).__name__,
             "decoder": type(model.decoder).__name__,
@@ -184,12 +191,13 @@ class Translator:
         search: Search,
         prefixes: Sequence[str] | None = None,
         replace_unk: bool = False,
-        first_number: int = 0,
+        numbers: Sequence[int] | None = None,
         return_attention: bool = True,
     ) -> list[list[Translation]]:
         """Return the `search.num_best` best translations of each sentence, the best first.
 
-        The translation of a blank sentence, one without text after `clean`, is blank.
+        A text of several sentences is translated as one, see `seq2seq.decoding.sentences`. The translation of a blank
+        sentence, one without text after `clean`, is blank.
 
         Args:
             sentences: Text to translate.
@@ -197,25 +205,17 @@ class Translator:
             prefixes: Prefix of each translation; blank for none.
             replace_unk: Replace each ``<unk>`` by the most attended source word, as it is written in the sentence (only for
                 vocabularies of words).
-            first_number: Number of the first sentence, which seeds its random numbers.
+            numbers: Of the line of each sentence, counted from 0, which seeds its random numbers; further sentences of a
+                line have multiples of `LINES` more.
             return_attention: Whether the translations have attention weights; without them they need less
                 memory.
 
         Raises:
-            InputError: A text is given in place of a list of them, `replace_unk` is set for a model with subwords or without attention, or a sentence does not name
-                its target language, see `require_tags`.
+            InputError: `listed_texts` refuses the texts, `replace_unk` is set for a model with subwords or without attention,
+                or a sentence does not name its target language, see `require_tags`.
         """
-        if isinstance(sentences, str) or isinstance(prefixes, str):
-            raise InputError('give a list of sentences, such as ["A sentence."], not a text')
-        sentences = list(sentences)  # a file's lines, and other texts that can be read once
-        prefixes = None if prefixes is None else list(prefixes)
-        if prefixes is not None and len(prefixes) != len(sentences):
-            raise InputError(
-                f"{counted(len(sentences), 'sentence')}, but prefixes for {len(prefixes):,}: give one for each"
-            )
-        for each in sentences:
-            if not isinstance(each, str):
-                raise InputError(f"a sentence must be text, not {type(each).__name__}: {each!r:.40}")
+        sentences, prefixes = listed_texts(sentences, prefixes)
+        numbers = range(len(sentences)) if numbers is None else numbers
         if replace_unk and isinstance(self._target_tokenizer, SentencePieceTokenizer):
             raise InputError(
                 "--replace-unk needs a vocabulary of words: a model with subwords has no unknown words"
@@ -228,12 +228,12 @@ class Translator:
         else:
             sentences = [f"{target_tag(self._to)} {each}" if each else each for each in sentences]
         encoded = [cut(self._source_tokenizer.encode(sentence)) for sentence in sentences]
-        self._warn_of_long(encoded, first_number)
+        self._warn_of_long(encoded, numbers)
         starts = None if prefixes is None else self._starts(prefixes)
         translations: list[list[Translation]] = [[EMPTY]] * len(sentences)
         batches = self._batches(sentences, encoded)
-        last = first_number + len(sentences)
-        title = f"translating lines {first_number + 1:,} to {last:,}" if first_number else "translating"
+        first, last = (1 + numbers[place] % LINES if numbers else 1 for place in (0, -1))
+        title = f"translating lines {first:,} to {last:,}" if first > 1 else "translating"
         for indices in tracked(batches, title, sum(map(len, batches)), len):
             source = SourceBatch.from_sentences([encoded[i] for i in indices]).to(self._device)
             with torch.autocast(self._device.type, torch.bfloat16, enabled=self.precision == "bf16"):
@@ -241,7 +241,7 @@ class Translator:
                     self._models,
                     source,
                     search,
-                    numbers=[first_number + i for i in indices],
+                    numbers=[numbers[i] for i in indices],
                     limits=self._bounds,
                     prefixes=None if starts is None else [starts[i] for i in indices],
                 )
@@ -257,15 +257,15 @@ class Translator:
                 translations[index] = [replace(each, rank=r, **facts) for r, each in enumerate(made, start=1)]
         return translations
 
-    def _warn_of_long(self, encoded: Sequence[list[int]], first_number: int) -> None:
+    def _warn_of_long(self, encoded: Sequence[list[int]], numbers: Sequence[int]) -> None:
         """Warn of the first sentence that is longer than any of the training, once."""
         most = MAX_TOKENS if self._bounds.max_source is None else self._bounds.max_source - 1
-        for number, ids in enumerate(encoded, start=first_number + 1):
+        for number, ids in zip(numbers, encoded, strict=True):
             if len(ids) > most and self.tells_long:
                 self.tells_long = False
                 warn(
-                    f"line {number:,} has {len(ids):,} tokens, no sentence of the training more than {most:,}: of such lines, "
-                    "sentences may be missing or repeated: give one sentence a line"
+                    f"a sentence of line {1 + number % LINES:,} has {len(ids):,} tokens, none of the training more than "
+                    f"{most:,}: of such sentences, parts may be missing or repeated: give shorter ones"
                 )
 
     def _starts(self, prefixes: Sequence[str]) -> list[list[int]]:
@@ -316,6 +316,25 @@ class Translator:
             heads=hypothesis.heads,
             ids=tuple(hypothesis.ids),
         )
+
+
+def listed_texts(texts: Iterable[str], prefixes: Iterable[str] | None) -> tuple[list[str], list[str] | None]:
+    """Return texts that may be read only once, such as the lines of a file, and their prefixes as lists.
+
+    Raises:
+        InputError: A text is given in place of a list of them, one is no text, or their numbers differ.
+    """
+    if isinstance(texts, str) or isinstance(prefixes, str):
+        raise InputError('give a list of sentences, such as ["A sentence."], not a text')
+    texts, prefixes = list(texts), None if prefixes is None else list(prefixes)
+    if prefixes is not None and len(prefixes) != len(texts):
+        raise InputError(
+            f"{counted(len(texts), 'sentence')}, but prefixes for {len(prefixes):,}: give one for each"
+        )
+    for each in texts:
+        if not isinstance(each, str):
+            raise InputError(f"a sentence must be text, not {type(each).__name__}: {each!r:.40}")
+    return texts, prefixes
 
 
 def _words_of_tokens(tokenizer: Tokenizer, sentence: str) -> list[str]:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2seq.common import VERSION
 from seq2seq.decoding.search import search_from_options
+from seq2seq.decoding.sentences import translate_texts
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator
 
@@ -81,7 +82,7 @@ class TranslationRequest(BaseModel):
     """Sentences to translate, and how."""
 
     model_config = ConfigDict(extra="forbid")
-    text: str | list[str] = Field(description="a sentence or a list of sentences")
+    text: str | list[str] = Field(description="a text or a list of texts")
     beam_size: int = Field(
         USUAL_BEAM, ge=1, le=MAX_BEAM, strict=True, description="hypotheses of a step; 1: greedy search"
     )
@@ -212,7 +213,7 @@ class TranslationQueue:
     def _answers(self, texts: list[str], width: int, alternatives: int, weights: bool) -> list[Answer]:
         penalty = "average" if width > 1 else "none"
         search = search_from_options(beam_size=width, num_best=alternatives, length_penalty=penalty)
-        found = self.translator.translate_n_best(texts, search=search, return_attention=weights)
+        found = translate_texts(self.translator, texts, search=search, return_attention=weights)
         return [answer_of(translations, weights=weights) for translations in found]
 
 

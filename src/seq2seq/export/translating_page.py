@@ -23,7 +23,7 @@ from seq2seq.attention import Attention, MeanAttention
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.folders import config_of, own_classes
-from seq2seq.data.languages import base_language, has_dotless_i
+from seq2seq.data.languages import base_language, has_dotless_i, is_unspaced
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
     SentencePieceTokenizer,
@@ -221,6 +221,7 @@ def _described(tokenizer: Tokenizer) -> dict[str, Any]:
         "scores": scores,
         "language": base_language(tokenizer.language),
         "dotless": has_dotless_i(tokenizer.language),
+        "unspaced": is_unspaced(tokenizer.language),
         "lowercase": tokenizer.case != "keep",
         "tokens": tokenizer.vocabulary,
         "casing": tokenizer.casing.saved() if tokenizer.case == "restore" else None,

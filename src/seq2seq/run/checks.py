@@ -39,12 +39,9 @@ NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer
 MOST = 2**32 - 1
 """Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
-FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
-"""Nodes that are called with more arguments."""
-
 EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
-    ("data.truncate", "data.max_length", None),
+    ("data.max_length.over", "data.max_length.tokens", None),
     ("module.label_smoothing", "module.objective.cross_entropy_weight", 0),
 )
 """Key, and the other key and its value with which the first has no effect."""
@@ -92,7 +89,6 @@ def check_keys(settings: Settings) -> None:
     if not (isinstance(own, dict) and all(_is_node(each) for each in own.values())):
         raise InputError(f"module.metrics={own}: expected names of scores, each with a _target_")
     _check_choices(settings)
-    _check_factories(values)
     _check_numbers(values)
     _check_metric(str(config.metric), own, config.decoding.get("beam_size", 1))
     _check_trainer(values["trainer"], settings.given)
@@ -135,16 +131,6 @@ def _check_choices(settings: Settings) -> None:
                 (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
             )
             raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
-
-
-def _check_factories(values: Mapping[Any, Any]) -> None:
-    """Refuse parts that could not be built with what follows from the text."""
-    for place, node, _ in objects(values):
-        is_called = node.get("_partial_", not place.endswith("tokenizer"))
-        if is_called is False and re.fullmatch(FACTORIES, place):
-            raise InputError(
-                f"{place}: a run builds it with what follows from the text: give ++{place}._partial_=true"
-            )
 
 
 def _check_numbers(values: Mapping[Any, Any]) -> None:
@@ -258,7 +244,7 @@ def _check_callbacks(values: Mapping[Any, Any]) -> None:
 def _check_text(data: Mapping[str, Any]) -> None:
     """Read the text of a corpus that is read in no time; all other mistakes in it are found when it is prepared."""
     from seq2seq.data.files import columns_of, read_pairs, read_split
-    from seq2seq.data.text import require_held_out
+    from seq2seq.data.split import require_held_out
 
     target = str(data["_target_"])
     if not {"source_column", "target_column"} & data.keys() and "Text" not in target:
@@ -266,7 +252,7 @@ def _check_text(data: Mapping[str, Any]) -> None:
     languages = str(data.get("source_language")), str(data.get("target_language"))
     columns = columns_of(*languages, data.get("source_column"), data.get("target_column"))
     if target == "seq2seq.data.ParallelText":
-        require_held_out(data.get("validation") or {})
+        require_held_out(data.get("validation") or {}, data.get("split"))
     if target in ("seq2seq.data.ParallelText", "seq2seq.data.LargeText"):
         for split in ("train", "validation", "test"):
             files = data.get(split) or {}

@@ -1,11 +1,9 @@
 """The configuration of a run: where it is, how it is composed, what is wrong with it, and its final value."""
 
 import json
-import os
 import re
 import sys
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -23,11 +21,12 @@ from hydra.core.singleton import Singleton
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems
+from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems, unlike
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat, packages_of
 from seq2seq.data.addresses import is_address, matching
 from seq2seq.run.bounds import BY_CLASS
+from seq2seq.run.names import UNSET, folder_name, run_name
 from seq2seq.run.root import MOVED, Root
 
 CONF = next(
@@ -64,6 +63,17 @@ PASSED = {
     "module": ("model",),
 }
 """Arguments that the program gives to objects of the configuration when it builds them, or before, where they are null."""
+
+FACTORIES = r"model(\..+)?|optimizer|scheduler|data\.(target_)?tokenizer"
+"""Nodes that are built later, with what follows from the text."""
+
+BASES = {
+    "model.encoder": ("an encoder", "seq2seq.models.encoder.Encoder"),
+    "model.decoder": ("a decoder", "seq2seq.models.decoder.Decoder"),
+    "model.decoder.attention.score": ("a score", "seq2seq.attention.other_scores.Score"),
+    "callbacks.NAME": ("a callback", "lightning.pytorch.callbacks.Callback"),
+}
+"""Node -> what its class is called, and the base class whose calls its methods take."""
 
 TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "epoch"]}}
 """Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
@@ -104,39 +114,6 @@ def frozen(config: Any) -> DictConfig:
 # --- composing ---
 
 
-def run_name(overrides: Sequence[str], excluded: Sequence[str], experiment_name: str) -> str:
-    """Return the name of a run: its overrides by key, joined by commas, the seed last; ``default`` without any.
-
-    A long name leaves out the text that is read; one that is too long for a folder is cut, but for its seed. Such names, and
-    one that has letters replaced, other than those of lists, mappings and quotations, end with a checksum of all of it.
-
-    Args:
-        overrides: Those of the run's own command line.
-        excluded: Keys that are not part of the name.
-        experiment_name: Folder of the experiment, which names an experiment file already if both have one name.
-    """
-    named = {}
-    for override in overrides:
-        key, _, value = override.partition("=")
-        plain = key.lstrip("+~")
-        if plain not in excluded and value != UNSET and (plain, value) != ("experiment", experiment_name):
-            named[plain] = override
-    seed = _readable(named.pop("seed", ""))
-    room = 140 - len(os.fsencode(seed))
-    whole = ",".join(named[key] for key in sorted(named))
-    size, others = len(os.fsencode(_readable(whole))), [key for key in named if not re.fullmatch(TEXT, key)]
-    is_long = size > room + 10 or (size > LONG and len(others) < len(named))
-    name = _readable(",".join(named[key] for key in sorted(others if is_long else named)))
-    if is_long or re.search(r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)""", whole):
-        cut = os.fsencode(name)[: max(room, 0)].decode(errors="ignore")
-        name = "-".join(filter(None, [cut, f"{zlib.crc32(whole.encode(errors='surrogateescape')):08x}"]))
-    return ",".join(filter(None, [name, seed])) or "default"
-
-
-def _readable(text: str) -> str:
-    return re.sub(r"[^\w.,=+-]+", "-", text)
-
-
 def as_value(text: str) -> str:
     """Return a text as Hydra's grammar reads it: in quotes, where it needs them."""
     if re.fullmatch(r"[\w/.:-]+", text):
@@ -144,30 +121,10 @@ def as_value(text: str) -> str:
     return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
 
 
-def folder_name(name: str, key: str = "name") -> str:
-    """Return the name of a run's or an experiment's folder as it is.
-
-    Raises:
-        InputError: It is empty or leaves the folder of the runs.
-    """
-    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
-        raise InputError(
-            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
-        )
-    return str(name)
-
-
 def is_terminal() -> bool:
     """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
-
-UNSET = "_unset_"
-
-LONG = 80
-"""Bytes of a name from which on the text that is read is left out."""
-TEXT = r"data(\.(file|dataset|(train|validation|test)\.(source|target)|validation\.fraction|(source|target)_language))?"
-"""Keys that say which text is read."""
 
 _UTILS: Any = hydra.utils  # whose names depend on the version
 HAS_WHITELIST = hasattr(_UTILS, "execution_whitelist")
@@ -297,7 +254,7 @@ def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
         [
             f"{key}: since 0.5 it is {MOVED[key]}"
             for key in flat(OmegaConf.to_container(config))
-            if key in MOVED
+            if key in MOVED and key.rpartition(".")[2] not in stored().get(config.data._target_, {})
         ]
     )
     read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
@@ -361,6 +318,8 @@ def complete(settings: Settings) -> Settings:
                 del values[group][name]  # of a recipe, for a callback that was deleted
     parts, notes = {key: values[key] for key in OBJECTS}, []
     for key, node, target in objects(parts):
+        if re.fullmatch(FACTORIES, key):
+            node["_partial_"] = True
         taken, takes_any = arguments_of(target_of(key, target))
         taken |= TAKEN.get(key, {})
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
@@ -372,7 +331,20 @@ def complete(settings: Settings) -> Settings:
             if name in left or node[name] is None:
                 del node[name]
     check(parts)
+    for key, _, target in objects(parts):
+        require_methods(key, target_of(key, target))
     return Settings(frozen(values), settings.given, tuple(notes))
+
+
+def require_methods(key: str, target: Any) -> None:
+    """Refuse a class whose methods do not take what the program gives them.
+
+    Raises:
+        InputError: Naming the arguments that one of its kind takes.
+    """
+    found = BASES.get(re.sub(r"^callbacks\.[^.]+$", "callbacks.NAME", key))
+    if found and isinstance(target, type) and (said := unlike(target, imported(found[1]))):
+        raise InputError(f"{key}: {said.format(found[0])}")
 
 
 def _is_given(given: Mapping[str, Any], key: str) -> bool:

@@ -70,6 +70,13 @@ MOVED = {
     "data.tokenizer.truecase": f"data.tokenizer.{CASE}",
     "data.target_tokenizer.lowercase": f"data.target_tokenizer.{CASE}",
     "data.target_tokenizer.truecase": f"data.target_tokenizer.{CASE}",
+    "data.truncate": "data.max_length.over=cut",
+    "data.validation.fraction": "data.split.validation",
+    "data.fraction": "data.split.validation",
+    "data.validation_pairs": "data.split.validation",
+    "data.test_pairs": "data.split.test",
+    "data.split_seed": "data.split.seed",
+    "data.in_order": "data.split.in_order",
     "decoding.length_penalty": "penalty=none, average or gnmt",
     "decoding.length_penalty_alpha": "penalty=gnmt decoding.penalty.alpha=…",
 }

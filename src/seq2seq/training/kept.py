@@ -78,9 +78,7 @@ def kept_in_words(trainer: pl.Trainer, kept: Mapping[str, Any] | None) -> str:
         wanted = filter(None, (getattr(each, "monitor", None) for each in trainer.checkpoint_callbacks))
         return f"step {step:,} of {last:,}" + "".join(f"; none was compared by {each}" for each in wanted)
     best, better = judge.best_model_score, "lowest" if judge.mode == "min" else "highest"
-    is_equal = step < last and trainer.callback_metrics.get(judge.monitor) == best
-    equal = ", as of the last validation" if is_equal else ""
-    return f"step {step:,} of {last:,}, with the {better} {judge.monitor}, {float(best):.4g}{equal}"
+    return f"step {step:,} of {last:,}, with the {better} {judge.monitor}, {float(best):.4g}"
 
 
 def end_in_words(trainer: pl.Trainer) -> str | None:

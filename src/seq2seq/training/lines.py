@@ -12,14 +12,25 @@ from lightning.pytorch.callbacks import Callback, RichProgressBar, TQDMProgressB
 
 from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.numbers import NotNegative
+from seq2seq.common.progress import counted
 from seq2seq.common.written import claim
 from seq2seq.data.datamodule import prepared_of
 from seq2seq.training.checkpoint import is_dry
 from seq2seq.training.schedules import lengths
 
+FIRST, WARM = 20, 3
+"""Steps whose time says how long the training takes, and those before them, which are slower."""
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
 
 class EpochLines(Callback):
-    """Print one line per epoch: losses, a score, speed, and the remaining time.
+    """Print how long the training takes, by its first steps, and one line per epoch: losses, a score, speed, and the remaining time.
 
     Args:
         score: Logged name of the score.
@@ -27,16 +38,19 @@ class EpochLines(Callback):
 
     def __init__(self, score: str = "val/bleu") -> None:
         self.score = score
-        self._started, self._first_step = 0.0, 0
+        self._started, self._first_step, self._warm = 0.0, 0, 0.0
+        self._total = self._last = -1
         self._validated = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
         self._started, self._first_step = time.monotonic(), trainer.global_step
+        self._warm = 0.0
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Name the epoch as the lines do."""
-        self._validated = False
+        self._validated, found = False, lengths(trainer)
+        self._total, self._last = found["step"], found["last"]
         self.on_train_batch_start(trainer, pl_module)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -45,8 +59,8 @@ class EpochLines(Callback):
 
     def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
         """Let a progress bar count epochs from 1, as the lines do; Lightning counts from 0."""
-        bar, last = trainer.progress_bar_callback, trainer.max_epochs or -1
-        title = f"Epoch {trainer.current_epoch + 1}" + (f"/{last}" if last > 0 else "")
+        bar, of_epochs = trainer.progress_bar_callback, f"/{self._last}" if self._last > 0 else ""
+        title = f"Epoch {trainer.current_epoch + 1}{of_epochs}"
         if isinstance(bar, RichProgressBar) and bar.progress and bar.train_progress_bar_id is not None:
             bar.progress.update(bar.train_progress_bar_id, description=title)
         elif isinstance(bar, TQDMProgressBar) and bar.is_enabled:
@@ -57,7 +71,7 @@ class EpochLines(Callback):
         if not trainer.is_global_zero:
             return
         values = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        of_epochs = f"/{trainer.max_epochs}" if (trainer.max_epochs or -1) > 0 else ""  # no limit
+        of_epochs = f"/{self._last}" if self._last > 0 else ""  # no limit
         parts = [f"epoch {trainer.current_epoch + 1:>3}{of_epochs}", f"step {trainer.global_step:>6}"]
         if not self._validated:  # those of an earlier epoch
             values = {name: value for name, value in values.items() if not name.startswith("val/")}
@@ -68,16 +82,36 @@ class EpochLines(Callback):
             parts.append(f"{self.score.rpartition('/')[2].upper()} {values[self.score]:.1f}")
         if "train/tokens_per_second" in values:
             parts.append(f"{values['train/tokens_per_second']:,.0f} tokens/s")
-        done, total = max(trainer.global_step - self._first_step, 1), lengths(trainer)["step"]
-        if total >= 0:
-            left = max(total - trainer.global_step, 0)
+        done = max(trainer.global_step - self._first_step, 1)
+        if self._total >= 0:
+            left = max(self._total - trainer.global_step, 0)
             seconds = round((time.monotonic() - self._started) / done * left)
             parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
-        bar, line = trainer.progress_bar_callback, "  ".join(parts)
+        self._print(trainer, "  ".join(parts))
+        bar = trainer.progress_bar_callback
+        if isinstance(bar, RichProgressBar) and bar.progress and bar.train_progress_bar_id is not None:
+            # the last would stay; the next epoch shows it again
+            bar.progress.update(bar.train_progress_bar_id, visible=False)
+
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
+        """Print the length of the training after its first steps."""
+        done = trainer.global_step - self._first_step
+        if done == WARM and not self._warm:
+            self._warm = time.monotonic()
+        if done != WARM + FIRST or not self._warm or not trainer.is_global_zero:
+            return
+        left = self._total - trainer.global_step
+        if left > 10 * FIRST:
+            seconds = (time.monotonic() - self._warm) / FIRST * left
+            epochs = f", {counted(self._last, 'epoch')}" if self._last > 0 else ""
+            about = f"about {duration(seconds)} by the first {FIRST}, and the validations"
+            self._print(trainer, f"length      {self._total:,} steps{epochs}: {about}")
+        self._warm = 0.0
+
+    def _print(self, trainer: pl.Trainer, line: str) -> None:
+        bar = trainer.progress_bar_callback
         if isinstance(bar, RichProgressBar) and bar.progress is not None:
             bar.progress.console.out(line, highlight=False)  # does not break it, unlike `print`
-            if bar.train_progress_bar_id is not None:  # the last would stay; the next epoch shows it again
-                bar.progress.update(bar.train_progress_bar_id, visible=False)
         elif bar is not None and getattr(bar, "is_enabled", False):
             bar.print(line)
         else:

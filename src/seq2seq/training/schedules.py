@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import warnings
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import accumulate
@@ -280,11 +280,13 @@ def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> 
 def lengths(trainer: pl.Trainer) -> dict[str, int]:
     """Return the number of optimizer steps of the training, ``step``, and of whole epochs, ``epoch``; -1 without a limit.
 
+    ``last`` is the number of the last epoch, which may end early.
+
     With a data module, `trainer.estimated_stepping_batches` is not used: it discards the state of the data loader
     when a run is resumed.
     """
     if trainer.max_epochs == -1 and trainer.max_steps < 0:
-        return {"step": -1, "epoch": -1}
+        return {"step": -1, "epoch": -1, "last": -1}
     data, limit = getattr(trainer, "datamodule", None), trainer.limit_train_batches
     if data is None:  # data loaders passed to `Trainer.fit`, which are made by this
         batches = trainer.num_training_batches if trainer.estimated_stepping_batches else 0
@@ -297,7 +299,9 @@ def lengths(trainer: pl.Trainer) -> dict[str, int]:
         sizes = map(changing[0].get_accumulate_grad_batches, range(epochs))
         ends = [0, *accumulate(math.ceil(batches / size) for size in sizes)]
         total = min(ends[-1], most)
-        return {"step": total, "epoch": bisect_right(ends, total) - 1}
+        return {"step": total, "epoch": bisect_right(ends, total) - 1, "last": bisect_left(ends, total)}
     of_epoch = math.ceil(batches / trainer.accumulate_grad_batches)
     total = most if epochs == -1 else min(of_epoch * epochs, most)
-    return {"step": total, "epoch": -1 if changing else total // of_epoch}
+    if changing:
+        return {"step": total, "epoch": -1, "last": -1}
+    return {"step": total, "epoch": total // of_epoch, "last": math.ceil(total / of_epoch)}

@@ -5,11 +5,13 @@ What is not listed in `KINDS` is ``{"is": "any"}``, which every value fits.
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from inspect import Parameter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from hydra_checked.signatures import arguments_of, needed_by
 
 KINDS: dict[Any, tuple[str, str]] = {
     int: ("int", "a whole number"), float: ("float", "a number"), bool: ("bool", "true or false"), str: ("str", "text"),
@@ -19,12 +21,15 @@ KINDS: dict[Any, tuple[str, str]] = {
 BOUNDS = {
     "ge": (operator.ge, "from"), "gt": (operator.gt, "above"), "le": (operator.le, "to"), "lt": (operator.lt, "to below"),
 }  # fmt: skip
-WORDS = dict(KINDS.values())
+WORDS = dict(KINDS.values()) | {"node": "a mapping"}
 Kind = list[dict[str, Any]]
 
 
 def kind_of(hint: Any) -> Kind:
-    """Return an annotation as a list of alternatives; bounds are those of `annotated_types`."""
+    """Return an annotation as a list of alternatives; bounds are those of `annotated_types`.
+
+    A dataclass is a node that has its fields as keys.
+    """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return [each for part in arguments for each in kind_of(part)]
@@ -32,13 +37,25 @@ def kind_of(hint: Any) -> Kind:
         bounds = [(name, getattr(each, name, None)) for each in arguments[1:] for name in BOUNDS]
         kept = {name: bound for name, bound in bounds if bound is not None}
         return [each if each["is"] == "null" else each | kept for each in kind_of(arguments[0])]
-    other = "dict" if is_dataclass(hint) else "any"
-    name = next((name for kind, (name, _) in KINDS.items() if kind in (hint, origin)), other)
+    if is_dataclass(hint):
+        keys = {name: kind_of(inner) for name, inner in arguments_of(hint)[0].items()}
+        return [{"is": "node", "keys": keys, "needs": needed_by(hint)}]
+    name = next((name for kind, (name, _) in KINDS.items() if kind in (hint, origin)), "any")
     if name == "list" and arguments:
         return [{"is": name, "of": kind_of(arguments[0])}]
     if name == "tuple" and arguments and Ellipsis not in arguments:
         return [{"is": name, "size": len(arguments)}]
     return [{"is": name, "of": list(arguments)}] if name == "choice" else [{"is": name}]
+
+
+def leaves(kinds: Mapping[str, Kind], key: str = "") -> Iterator[tuple[str, Kind]]:
+    """Yield every dotted key of kinds by name, those of dataclasses in place of theirs."""
+    for name, kind in kinds.items():
+        place, nodes = f"{key}.{name}" if key else name, [each for each in kind if each["is"] == "node"]
+        for each in nodes:
+            yield from leaves(each["keys"], place)
+        if len(nodes) < len(kind):
+            yield place, [each for each in kind if each not in nodes]
 
 
 def fits(value: Any, kind: Kind) -> bool:
@@ -59,7 +76,7 @@ def _is(value: Any, each: Mapping[str, Any]) -> bool:
         return size >= 0 and each.get("size", size) == size and all(fits(part, of) for part in value if of)
     if name == "choice":
         return value in each["of"]
-    plain = {"bool": bool, "str": str, "dict": dict}.get(name)
+    plain = {"bool": bool, "str": str, "dict": dict, "node": dict}.get(name)
     return isinstance(value, plain) if plain else name == "any"
 
 

@@ -3,9 +3,9 @@
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter
+from typing import Any
 
 from hydra_checked.annotations import BOUNDS, KINDS, Kind, fits, in_words, kind_of, takes_null
 from hydra_checked.names import nearest
@@ -52,34 +52,35 @@ def problems(
         from omegaconf import OmegaConf
 
         config = OmegaConf.to_container(config, resolve=True)
-    found: list[str] = []
-    for place, node, target in objects(config, key, schema):
+    found = [] if schema is None else _of_node(key, config, kind_of(schema)[0], (passed or {}).get(key, ()))
+    for place, node, target in objects(config, key):
         given = (passed or {}).get(re.sub(r"\[\d+\]", "", place))
         own = dict((taken or {}).get(place, {}))
-        if isinstance(target, str) and not imports:
-            found += _of_values(place, node, {**(bounds or {}).get(target, {}), **own}, given or ())
+        if not imports:
+            found += _of_values(place, node, {**(bounds or {}).get(target, {}), **own}, given or (), {})
             continue
         try:
-            called = target if is_dataclass(target) else imported(target)
+            called = imported(target)
         except ImportError as error:
             found.append(f"{join(place, '_target_')}={target}: {' '.join(str(error).split())}")
             continue
-        found += _of_names(place, {name: node[name] for name in node if name not in own}, called, given)
-        kinds = _kinds(called, bounds or {} if called is not target else {})
-        found += _of_values(place, node, kinds | own, given or (), parameters_of(called))
+        (takes, takes_any), needs = arguments_of(called), needed_by(called)
+        found += _of_names(
+            place, {k: v for k, v in node.items() if k not in own}, takes, needs, given, takes_any
+        )
+        defaults = {name: each.default for name, each in parameters_of(called).items()}
+        found += _of_values(place, node, _kinds(called, bounds or {}) | own, given or (), defaults)
     return found
 
 
-def objects(node: Any, key: str = "", schema: Any = None) -> Iterator[tuple[str, dict[str, Any], Any]]:
+def objects(node: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any], Any]]:
     """Yield every mapping that becomes an object, with its dotted key and what it is made of; those that hold others first."""
     if isinstance(node, dict):
-        if schema or "_target_" in node:
-            yield key, node, schema or node["_target_"]
-        hints = arguments_of(schema)[0] if schema else {}
+        if "_target_" in node:
+            yield key, node, node["_target_"]
         for name in list(node):
             if name in node:  # it may have been left out meanwhile
-                inner = next(filter(is_dataclass, (hints.get(name), *get_args(hints.get(name)))), None)
-                yield from objects(node[name], join(key, name), inner)
+                yield from objects(node[name], join(key, name))
     elif isinstance(node, list):
         for place, each in enumerate(node):
             yield from objects(each, f"{key}[{place}]")
@@ -116,12 +117,12 @@ def imported(path: Any) -> Callable[..., Any]:
 
 
 def bounded(target: Any, bounds: Bounds) -> dict[str, Kind]:
-    """Return the arguments of a class or function that have bounds or choices, as `problems` takes them."""
+    """Return the arguments of a class or function that have bounds, choices or keys, as `problems` takes them."""
     found = _kinds(target, bounds)
     return {
         name: kind
         for name, kind in found.items()
-        if any({*each} & {*BOUNDS} or each["is"] == "choice" for each in kind)
+        if any({*each} & {*BOUNDS} or each["is"] in ("choice", "node") for each in kind)
     }
 
 
@@ -138,13 +139,15 @@ def _kinds(target: Any, bounds: Bounds) -> dict[str, Kind]:
     return found
 
 
-def _of_names(key: str, node: Mapping[str, Any], target: Any, passed: Sequence[str] | None) -> list[str]:
-    arguments, takes_any = arguments_of(target)
+def _of_names(
+    key: str, node: Mapping[str, Any], takes: Iterable[str], needs: Iterable[str], passed: Sequence[str] | None,
+    takes_any: bool = False,
+) -> list[str]:  # fmt: skip
     what, noun = (node["_target_"], "argument") if "_target_" in node else (key or "the configuration", "key")
-    found = []
+    found, takes = [], list(takes)
     given = [str(name) for name, value in node.items() if value is not None and str(name)[:1] != "_"]
-    if unknown := [] if takes_any else [name for name in given if name not in arguments]:
-        taken = [name for name in arguments if name in node or name not in (passed or ())]
+    if unknown := [] if takes_any else [name for name in given if name not in takes]:
+        taken = [name for name in takes if name in node or name not in (passed or ())]
         near = [join(key, meant) for each in unknown if (meant := nearest(each, taken, cutoff=0.5))]
         few = f"it takes {', '.join(taken[:12])}{', …' if taken[12:] else ''};"
         hint = f"did you mean {' '.join(near)}?" if near else few
@@ -153,7 +156,7 @@ def _of_names(key: str, node: Mapping[str, Any], target: Any, passed: Sequence[s
             f"{', '.join(keys)}: {what} has no {noun} {', '.join(unknown)}; {hint} "
             f"{' '.join(f'~{each}' for each in keys)} removes what is superfluous"
         )
-    lacks = [name for name in needed_by(target) if name not in (*node, *(passed or ()))]
+    lacks = [name for name in needs if name not in (*node, *(passed or ()))]
     if lacks and not (node.get("_partial_") and passed is None):  # what calls it may give them
         more = " ".join(f"+{join(key, name)}=…" for name in lacks)
         found.append(f"{key and key + ': '}{what} needs {', '.join(lacks)}: give {more}")
@@ -161,21 +164,29 @@ def _of_names(key: str, node: Mapping[str, Any], target: Any, passed: Sequence[s
 
 
 def _of_values(
-    key: str,
-    node: Mapping[str, Any],
-    kinds: Mapping[str, Kind],
-    passed: Sequence[str],
-    parameters: Mapping[str, Any] | None = None,
-) -> list[str]:
+    key: str, node: Mapping[str, Any], kinds: Mapping[str, Kind], passed: Sequence[str], defaults: Mapping[str, Any]
+) -> list[str]:  # fmt: skip
     found = []
     for name, kind in ({"_partial_": [{"is": "bool"}]} | dict(kinds)).items():
         value = node.get(name)
-        default = getattr((parameters or {}).get(name), "default", True)
-        if name not in node or (value is None and (name in passed or takes_null(kind, default))):
+        if name not in node or (
+            value is None and (name in passed or takes_null(kind, defaults.get(name, True)))
+        ):
             continue
         if value is None or not fits(value, kind):
             got = "NaN" if value != value else KINDS.get(type(value), ("", type(value).__name__))[1]  # noqa: PLR0124
             words, shown = in_words(kind), "null" if value is None else f"{value!s:.80}"
             is_told = got in words or (got == "a whole number" and "number" in words)
             found.append(f"{join(key, name)}={shown}: expected {words}{'' if is_told else f', got {got}'}")
+        elif isinstance(value, dict) and "_target_" not in value:
+            for each in kind:
+                found += _of_node(join(key, name), value, each) if each["is"] == "node" else []
     return found
+
+
+def _of_node(
+    key: str, node: Mapping[str, Any], kind: Mapping[str, Any], passed: Sequence[str] = ()
+) -> list[str]:
+    """Return what is wrong with a mapping whose keys are the fields of a dataclass."""
+    found = _of_names(key, node, kind["keys"], kind["needs"], passed)
+    return found + _of_values(key, node, kind["keys"], passed, dict.fromkeys(kind["needs"], Parameter.empty))

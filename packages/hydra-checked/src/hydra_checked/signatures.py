@@ -54,3 +54,24 @@ def needed_by(target: Any) -> list[str]:
         for name, each in parameters_of(target).items()
         if each.default is each.empty and each.kind in kinds
     ]
+
+
+def unlike(target: type, base: type) -> str | None:
+    """Return in words how a class differs from a base class in what its methods take; None where it does not.
+
+    It need not be derived from the base class, whose calls its methods take; of arguments with a default there may be fewer.
+    """
+    for name, method in vars(base).items():
+        own, where = getattr(target, name, None), f"{target.__module__}.{target.__qualname__}.{name}"
+        if not inspect.isfunction(method) or (name[0] == "_" or own is method):
+            continue
+        takes = list(inspect.signature(method).parameters.values())
+        shown = f"({', '.join(each.name for each in takes[1:])})"
+        if own is None and name in getattr(base, "__abstractmethods__", ()):
+            return f"{where} is missing; it takes {shown}"
+        try:
+            needed = [each.name for each in takes if each.default is each.empty]
+            inspect.signature(own or method).bind(*needed)
+        except TypeError:
+            return f"{where} takes ({', '.join(list(parameters_of(own))[1:])}); {{}} takes {shown}"
+    return None

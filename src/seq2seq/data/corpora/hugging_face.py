@@ -21,7 +21,7 @@ class HuggingFaceCorpus(TranslationDataModule):
             number from 1; None: found by the names of languages.
         target_column: The same for the target; both or neither are given.
         train_split: Name of the training split.
-        validation_split: Name of the validation split; not used with `fraction`.
+        validation_split: Name of the validation split; not used with `split`.
         test_split: Name of the test split; None for no test split.
         **options: Arguments of `TranslationDataModule`.
     """
@@ -44,7 +44,7 @@ class HuggingFaceCorpus(TranslationDataModule):
         self.columns = columns_of(self.source_language, self.target_language, source_column, target_column)
         self.names = {
             "train_split": train_split,
-            "validation_split": None if self.fraction is not None else validation_split,
+            "validation_split": None if self.split else validation_split,
             "test_split": test_split,
         }
 

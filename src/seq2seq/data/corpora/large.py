@@ -70,10 +70,8 @@ class LargeText(ParallelText):
     def read(self) -> Splits:
         """Read the validation and test files, and a sample of the training pairs for the tokenizers."""
         validation, test = self._pairs("validation"), self._pairs("test")
-        if not validation or self.fraction is not None:
-            raise InputError(
-                "data=large needs data.validation.source and data.validation.target, no fraction"
-            )
+        if not validation or self.split is not None:
+            raise InputError("data=large needs data.validation.source and data.validation.target, no split")
         for name in chain(*parallel_files(*self.checked_files("train"))):
             if is_address(name) or Path(name).is_fifo():
                 raise InputError(
@@ -116,7 +114,7 @@ class LargeText(ParallelText):
         names = chain(*parallel_files(*self.checked_files("train")))
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
-        options = [self.max_length, self.truncate, self.max_examples, self.both_directions]
+        options = [self.max_length.tokens, self.max_length.over, self.max_examples, self.both_directions]
         options += [INVISIBLE.pattern, WORD.pattern]
         num_blank = self._counts[1] * (2 if self.both_directions else 1)
         try:

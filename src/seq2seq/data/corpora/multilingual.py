@@ -26,7 +26,7 @@ class MultilingualText(TranslationDataModule):
         corpora: By their languages, such as ``en-de``: the files of ``train``, ``validation`` and ``test``, see
             `ParallelText`.
         root: Folder that relative names of files begin in.
-        **options: Those of `TranslationDataModule`; with `fraction` no validation files are needed, and pairs of all corpora
+        **options: Those of `TranslationDataModule`; with `split` no validation files are needed, and pairs of all corpora
             that have a sentence in common are held out together.
     """
 
@@ -54,10 +54,6 @@ class MultilingualText(TranslationDataModule):
         for languages, given in self.corpora.items():
             if unknown := given.keys() - {"train", "validation", "test"}:
                 raise InputError(f"data.corpora.{languages}.{min(unknown)}: give train, validation and test")
-            if "fraction" in (given.get("validation") or {}):
-                raise InputError(
-                    f"data.corpora.{languages}.validation.fraction: give data.fraction, for all corpora"
-                )
             files: dict[str, Any] = {
                 split: {
                     side: str(Path(self.root, name)) if is_path(name) and not is_address(name) else name
@@ -65,13 +61,9 @@ class MultilingualText(TranslationDataModule):
                 }
                 for split, sides in given.items()
             }
-            if self.fraction is not None and files.get("validation"):
-                raise InputError(f"data.corpora.{languages}.validation and data.fraction: give one of them")
-            if self.fraction is not None:
-                files["validation"] = {"fraction": self.fraction}
             source, target = languages.split("-")
             splits = ParallelText(
-                **{"train": {}, **files}, source_language=source, target_language=target
+                **{"train": {}, **files}, source_language=source, target_language=target, split=self.split
             ).read()
             tag = f"{target_tag(target)} "
             corpora.append(

@@ -13,7 +13,7 @@ class PairsCorpus(TranslationDataModule):
 
     Args:
         train: (source, target) sentences or `SentencePair`.
-        validation: The same, or None with `fraction`.
+        validation: The same, or None with `split`.
         test: The same; None for no test split.
         **options: Arguments of `TranslationDataModule`.
     """

@@ -8,7 +8,8 @@ from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.files import columns_of, read_split, two_files
-from seq2seq.data.text import SentencePair, Splits, require_held_out
+from seq2seq.data.split import require_held_out
+from seq2seq.data.text import SentencePair, Splits
 
 
 class ParallelText(TranslationDataModule):
@@ -19,7 +20,7 @@ class ParallelText(TranslationDataModule):
 
     Args:
         train: Files ``source`` and ``target``; patterns such as ``*.en`` match several files.
-        validation: The same, or ``fraction``: the share of the training pairs to hold out.
+        validation: The same; without it, `split` holds out training pairs.
         test: The same; without it, the validation split is scored at the end.
         source_column: Column of the source in files with both languages, see `TabSeparatedText`.
         target_column: Column of the target.
@@ -30,14 +31,14 @@ class ParallelText(TranslationDataModule):
         self,
         *,
         train: Mapping[str, str | None],
-        validation: Mapping[str, Any] | None = None,
+        validation: Mapping[str, str | None] | None = None,
         test: Mapping[str, str | None] | None = None,
         source_column: Column = None,
         target_column: Column = None,
         **options: Any,
     ) -> None:
         self.files = {"train": dict(train), "validation": dict(validation or {}), "test": dict(test or {})}
-        super().__init__(fraction=self.files["validation"].get("fraction"), **options)
+        super().__init__(**options)
         self.columns = columns_of(self.source_language, self.target_language, source_column, target_column)
         texts = [files for files in self.files.values() if files.get("source")]
         if self.columns.named and all(files.get("target") for files in texts):
@@ -52,7 +53,7 @@ class ParallelText(TranslationDataModule):
             raise InputError("data.train.source and data.train.target are needed")
         if all(pair.source == pair.target for pair in train):
             warn("source and target are the same in all training pairs: one file twice?")
-        require_held_out(self.files["validation"])
+        require_held_out(self.files["validation"], self.split)
         return Splits(train, validation, test)
 
     def _pairs(self, split: str) -> list[SentencePair]:

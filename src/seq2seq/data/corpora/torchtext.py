@@ -19,7 +19,7 @@ class TorchtextCorpus(TranslationDataModule):
     characters); the vocabulary and the special tokens of the fields are not used.
 
     Args:
-        dataset: Datasets for training, validation and test, or iterators over them; or one, with `fraction`.
+        dataset: Datasets for training, validation and test, or iterators over them; or one, with `split`.
         source_field: Name of the field of the source.
         target_field: Name of the field of the target.
         **options: Arguments of `TranslationDataModule`.
@@ -41,15 +41,13 @@ class TorchtextCorpus(TranslationDataModule):
                 f"data.dataset gives {', '.join(type(each).__name__ for each in given) or 'nothing'}: a function is needed that returns one to three datasets of "
                 "torchtext 0.6, such as TranslationDataset.splits(…)"
             )
-        if len(self.datasets) == 1 and self.fraction is None:
-            raise InputError(
-                "data.dataset gives one dataset: set data.fraction, for example +data.fraction=0.02"
-            )
+        if len(self.datasets) == 1 and self.split is None:
+            raise InputError("data.dataset gives one dataset: give data.split.validation, such as 0.02")
 
     def read(self) -> Splits:
         """Return the examples as text."""
         splits = [self._pairs(dataset.examples) for dataset in self.datasets]
-        if len(splits) == 2 and self.fraction is not None:
+        if len(splits) == 2 and self.split:
             return Splits(splits[0], [], splits[1])
         return Splits(*splits, *([[]] if len(splits) == 1 else []))
 

@@ -263,6 +263,7 @@ export class TranslatingPage {
     this.page = host;
     this.translator = new Translator(data.model);
     this.data = data;
+    this.parts = []; // {text, gap, sentence, found}: the sentences as they were read, and their translations
     this.turn = 0;
     this.build(root);
     this.read(host.read().get("text") ?? data.sentence);
@@ -300,26 +301,29 @@ export class TranslatingPage {
 
   read(text) {
     if (this.line.value !== text) this.line.value = text;
-    this.sentence = this.translator.read(text.replace(/\s*\n\s*/gu, " "));
+    const known = new Map(this.parts.map((part) => [part.text, part]));
+    const fresh = (text) => ({ text, sentence: this.translator.read(text), found: new Map() });
+    this.parts = this.translator.split(text).map((part) => ({ ...(known.get(part.text) ?? fresh(part.text)), gap: part.gap }));
     this.refresh(nothingAsked());
     this.warn();
-    if (this.sentence) return;
+    if (this.parts.length) return;
     this.said.textContent = "";
     this.words.replaceChildren();
     this.panel.show(null);
   }
 
-  // Forget translations of the sentence before.
-  refresh(asks) {
+  // Ask something of the sentence at a place; what was asked before is forgotten.
+  refresh(asks, place = 0) {
     this.asks = asks;
+    this.asked = place;
     this.turn += 1;
-    this.found = new Map();
+    this.changed = new Map();
   }
 
   // Change something at the chosen word; the viewer shows the result.
   ask(change) {
-    const { translation, row } = this.question;
-    this.refresh(change(asking(this.asks, translation.ids, row)));
+    const { translation, row, place } = this.question;
+    this.refresh(change(asking(place === this.asked ? this.asks : nothingAsked(), translation.ids, row)), place);
     this.viewer.state.with = isAsked(this.asks) ? ALONE : null;
     this.viewer.state.run = null;
     return this.viewer.load();
@@ -332,37 +336,41 @@ export class TranslatingPage {
   }
 
   warn(more = "") {
-    const { unknown = [], numLeft = 0 } = this.sentence ?? {};
+    const unknown = this.parts.flatMap(({ sentence }) => sentence.unknown);
+    const numLeft = this.parts.reduce((sum, { sentence }) => sum + sentence.numLeft, 0);
     const parts = [more, unknown.length ? `Unknown to the model: ${unknown.join(", ")}.` : "", numLeft ? `The end is left out: ${numLeft} token${numLeft === 1 ? "" : "s"}.` : ""];
     this.warning.textContent = parts.join(" ");
     this.warning.hidden = !parts.some(Boolean);
   }
 
   // Each translation is computed when the viewer first requests it.
-  translation(run, kind) {
-    const key = `${run} ${kind}`;
-    const { prefix, weights } = run === ASKED ? this.asks : nothingAsked();
+  translation(run, place, kind) {
+    const isChanged = run === ASKED && place === this.asked;
+    const { prefix, weights } = isChanged ? this.asks : nothingAsked();
     const options = { beam: BEAMS[kind], penalty: this.penalty.node.querySelector("select").value, alpha: ALPHA, prefix, weights };
-    if (!this.found.has(key)) this.found.set(key, this.translator.translate(this.sentence, options));
-    return this.found.get(key);
+    const { sentence, found } = this.parts[place];
+    const [kept, key] = [isChanged ? this.changed : found, `${kind} ${options.penalty}`];
+    if (!kept.has(key)) kept.set(key, this.translator.translate(sentence, options));
+    return kept.get(key);
   }
 
   source() {
-    const tag = (kind) => ({ tag: kind, kind, sentence: "", rank: 0, text: "", max_step: null, wall_time: this.turn });
+    const tags = () => this.parts.flatMap(({ text }, place) => Object.keys(BEAMS).map((kind) => ({ tag: `${place} ${kind}`, kind, sentence: this.parts.length > 1 ? `${place + 1}` : "", rank: 0, text, max_step: null, wall_time: this.turn })));
     const { colors, difference } = this.data.colors;
     return {
       grows: false,
       nothing: "Its attention appears here while you type.",
-      index: async () => ({ problems: [], colors, difference, runs: this.runs().map((run) => ({ run, tags: Object.keys(BEAMS).map(tag) })) }),
-      view: async (run, kind) => {
-        const { source, target, weights, score } = this.translation(run, kind);
+      index: async () => ({ problems: [], colors, difference, runs: this.runs().map((run) => ({ run, tags: tags() })) }),
+      view: async (run, tag) => {
+        const [place, kind] = tag.split(" ");
+        const { source, target, weights, score } = this.translation(run, Number(place), kind);
         return { problems: [], steps: [null], frames: [{ step: null, score, bleu: null, source, target, links: null, weights }] };
       },
     };
   }
 
   runs() {
-    if (!this.sentence) return [];
+    if (!this.parts.length) return [];
     return isAsked(this.asks) ? [ASKED, ALONE] : [ALONE];
   }
 
@@ -381,31 +389,42 @@ export class TranslatingPage {
   }
 
   // The translation that the viewer shows, word by word; the pinned word is the one that can be changed.
-  show({ shown: [{ run }], selection: { kind }, focus, pinned, theme }) {
+  show({ shown: [{ run }], selection: { sentence, kind }, focus, pinned, theme }) {
     const row = pinned ? (focus?.row ?? null) : null;
-    const state = JSON.stringify([this.turn, run, kind, row, theme.dark]);
+    const place = Math.max(0, Number(sentence) - 1);
+    const state = JSON.stringify([this.turn, run, place, kind, row, theme.dark]);
     if (state === this.state) return;
-    Object.assign(this, { state, theme, question: this.questionAt(run, kind, row) });
+    Object.assign(this, { state, theme, question: this.questionAt(run, place, kind, row) });
     this.page.onTranslated?.(this.question.translation.source);
     this.penalty.node.hidden = kind === "greedy";
-    this.said.textContent = this.question.translation.text;
+    this.showText(run, place, kind);
     this.words.dir = getComputedStyle(this.said).direction; // words of Arabic follow each other to the left
-    this.showWords(row, run === ASKED);
+    this.showWords(row, run === ASKED && place === this.asked);
     this.showAlone(run === ASKED, kind);
     this.panel.show(row === null ? null : this.question);
     this.showMore();
   }
 
+  // All sentences; of several, the one whose attention is below is marked, and a click chooses another.
+  showText(run, shown, kind) {
+    const marked = (place) => (this.parts.length > 1 && place === shown ? "shown" : null);
+    const choose = (place) => this.viewer.change({ sentence: `${place + 1}`, rank: null });
+    const sentences = this.parts.map(({ gap }, place) => [gap, make("span", { class: marked(place), onclick: () => choose(place) }, this.translation(run, place, kind).text)]);
+    this.said.replaceChildren(...sentences.flat());
+  }
+
   // The step that chose a word, the first where none is chosen.
-  questionAt(run, kind, row) {
-    const { translator, sentence: { memory }, asks } = this;
-    const translation = this.translation(run, kind);
+  questionAt(run, place, kind, row) {
+    const { translator, asks } = this;
+    const { memory } = this.parts[place].sentence;
+    const translation = this.translation(run, place, kind);
     const { parent } = translation.path[row ?? 0];
-    const isGiven = run === ASKED && asks.weights.has(row);
+    const isChanged = run === ASKED && place === this.asked;
+    const isGiven = isChanged && asks.weights.has(row);
     const before = parent.parent?.made.states ?? translator.network.start(memory);
     const plain = isGiven ? translator.network.step(memory, before, parent.token) : parent.made;
-    const isTouched = isGiven || (run === ASKED && asks.words.has(row));
-    return { row: row ?? 0, made: parent.made, plain, isTouched, translation, memory, network: translator.network, tokens: translator.target.tokens };
+    const isTouched = isGiven || (isChanged && asks.words.has(row));
+    return { place, row: row ?? 0, made: parent.made, plain, isTouched, translation, memory, network: translator.network, tokens: translator.target.tokens };
   }
 
   showWords(row, asked) {
@@ -426,7 +445,7 @@ export class TranslatingPage {
     this.alone.hidden = !asked;
     if (!asked) return;
     const again = make("button", { type: "button", onclick: () => this.ask(nothingAsked) }, "start again");
-    this.alone.replaceChildren("Original: ", make("b", { dir: "auto" }, this.translation(ALONE, kind).text), again);
+    this.alone.replaceChildren("Original: ", make("b", { dir: "auto" }, this.translation(ALONE, this.asked, kind).text), again);
   }
 
   // The parts below are drawn only while they are open.

@@ -500,14 +500,32 @@ function decodedOrNothing(decoder, bytes) {
   }
 }
 
+// ---- Sentences, by marks alone, and as seq2seq.decoding.sentences: a line end ends one, a number or marks alone are none
+
+const NEXT = /(?<=[.?!…][\p{Pe}\p{Pf}\p{Pi}"']*\s+|[。！？]|\n)(?=\S)/u;
+const [HAS_LETTER, HAS_LETTER_OR_NUMBER, LINE_END] = [/\p{L}/u, /[\p{L}\p{N}]/u, /\n\s*$/u];
+
+// Each with the white space around it: joined, they are the text.
+function sentencesOf(text) {
+  const found = [""];
+  for (const part of text.split(NEXT)) {
+    const last = found.at(-1);
+    const isNext = LINE_END.test(last) ? clean(last) : HAS_LETTER.test(last) && HAS_LETTER_OR_NUMBER.test(part);
+    if (isNext) found.push(part);
+    else found[found.length - 1] += part;
+  }
+  return found;
+}
+
 // ---- Text in, translations out
 
 const MOST_TOKENS = 200; // of a sentence: the page answers while one types
+const OTHER_LINE_ENDS = /\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]/gu;
 
 // One language: seq2seq.data.
 class Codec {
-  constructor({ kind, dotless, lowercase, tokens, scores, casing }) {
-    Object.assign(this, { dotless, lowercase, vocabulary: tokens, casing });
+  constructor({ kind, dotless, unspaced, lowercase, tokens, scores, casing }) {
+    Object.assign(this, { dotless, unspaced, lowercase, vocabulary: tokens, casing });
     this.splitter = SPLITTERS[kind] ?? new Subwords({ kind, tokens, scores: floatsOf(scores) });
     this.shown = this.splitter.shown ?? ((token) => token);
     this.tokens = tokens.map(this.shown);
@@ -569,9 +587,18 @@ export class Translator {
     this.bounds = model.bounds;
   }
 
-  // A sentence as the network has read it; null of a blank one.
+  // The sentences of a text, each with the white space before it in the translation; of a blank text none.
+  split(text) {
+    let before = null;
+    return sentencesOf(text).filter(clean).map((sentence) => {
+      const gap = before === null ? "" : `${before}${sentence.match(/^\s*/u)[0]}`.replace(OTHER_LINE_ENDS, " ") || " ";
+      before = sentence.match(/\s*$/u)[0];
+      return { text: clean(sentence), gap: gap === " " && this.target.unspaced ? "" : gap };
+    });
+  }
+
+  // A sentence as the network has read it.
   read(text) {
-    if (!clean(text)) return null;
     const { ids, unknown } = this.source.read(text);
     const kept = [...ids.slice(0, MOST_TOKENS), END_ID];
     return { tokens: kept.map((id) => this.source.tokens[id]), unknown, numLeft: Math.max(0, ids.length - MOST_TOKENS), memory: this.network.encode(kept) };

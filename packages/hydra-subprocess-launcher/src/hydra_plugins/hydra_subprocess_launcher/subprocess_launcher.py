@@ -107,6 +107,7 @@ class SubprocessLauncher(Launcher):
         self.judge: Callable[[int, Sequence[tuple[int, float]]], bool] | None = None
         """From the place of a job and its reports to whether it is to be ended; set by a sweeper."""
         self.in_all: int | None = None
+        self.same: set[str] = set()  # overrides of all jobs
         """Number of jobs over all launches; set by a sweeper that knows it."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
@@ -139,6 +140,8 @@ class SubprocessLauncher(Launcher):
             folder = (Path(sweep.hydra.sweep.dir) / sweep.hydra.sweep.subdir).absolute()
             jobs.append(JobReturn(list(filter_overrides(overrides)), cfg=sweep, working_dir=str(folder)))
             jobs[-1].task_name = f"job {initial_job_idx + place + 1}{of_all}"
+        if len(jobs) > 1:
+            self.same = set.intersection(*(set(job.overrides or ()) for job in jobs))
         if self.is_grid:
             self.check(jobs)
         refuse_shared_folders(jobs)
@@ -325,7 +328,8 @@ class SubprocessLauncher(Launcher):
     def run_on(self, job: JobReturn, gpu: int | None, log: IO[str]) -> None:
         """Run a job on a GPU, or where its environment says."""
         folder, words, title = Path(str(job.working_dir)), " ".join(job.overrides or ()), job.task_name
-        say(f"{title}  {words}; its output: {folder / 'job.log'}")
+        own = " ".join(each for each in job.overrides or () if each not in self.same)
+        say(f"{title}  {own}; its output: {nearby(folder)}/job.log")
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
         note_job(job)
@@ -346,11 +350,11 @@ class SubprocessLauncher(Launcher):
             say(f"{title}  ended early")
             job.return_value = EndedEarly(f"{words} was ended early")
         elif status == 0:
-            say(f"{title}  done, {folder}")
+            say(f"{title}  done, {nearby(folder)}")
             job.return_value = json.loads(value.read_text()) if value.is_file() else None
             job.status = JobStatus.COMPLETED
         elif not self.interrupted:
-            message = f"failed with status {status}: {last_line(folder, begin)} (all of it: {folder}/job.log)"
+            message = f"failed with status {status}: {last_line(folder, begin)} (all of it: {nearby(folder)}/job.log)"
             say(f"{title}  {message}")
             job.return_value = HydraException(f"{words} {message}")
 
@@ -375,6 +379,11 @@ class SubprocessLauncher(Launcher):
 def quoted(text: str) -> str:
     """Return a text in the quotes of Hydra's grammar, in which a backslash is doubled only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
+
+
+def nearby(path: Path) -> Path:
+    """Return a path from the working directory, if it is in there."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def say(text: str) -> None:

@@ -1,0 +1,95 @@
+"""Names of the folders of runs and experiments."""
+
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from seq2seq.common.errors import InputError
+from seq2seq.common.named import flat
+
+UNSET = "_unset_"
+MOST = 40
+"""Letters of a run's name."""
+SPECIAL = r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)"""
+"""What gives a name a checksum: letters that are replaced in it, other than those of lists, mappings and quotations."""
+
+
+def run_name(
+    overrides: Sequence[str], excluded: Sequence[str], experiment_name: str, *, _root_: Any = None
+) -> str:
+    """Return the name of a run, of at most `MOST` letters: its overrides, joined by commas, the seed last; ``default`` without any.
+
+    A key is named by its shortest end that no other key of the configuration `_root_` has, a class by its name. Words stand
+    before numbers, and these before texts. What has no room is left out; a checksum of all overrides stands in its place, and
+    in that of letters that are no part of a folder's name. The seed is never cut.
+
+    Args:
+        overrides: Those of the run's own command line.
+        excluded: Keys that are not part of the name.
+        experiment_name: Folder of the experiment, which names an experiment file already if both have one name.
+    """
+    named = {}
+    for override in overrides:
+        key, _, value = override.partition("=")
+        plain = key.lstrip("+~")
+        if plain not in excluded and value != UNSET and (plain, value) != ("experiment", experiment_name):
+            named[plain] = override
+    seed = _readable(named.pop("seed", ""))
+    whole = ",".join(named[key] for key in sorted(named))
+    keys = [] if _root_ is None else flat(OmegaConf.to_container(_root_, resolve=False))
+    ends = shortest_ends(named, [*named, *keys])
+    parts = [_shown(ends[key], named[key]) for key in sorted(named)]
+    name = _readable(",".join(sorted(parts, key=lambda part: _rank(part.partition("=")[2]))))
+    if len(name) > MOST - len(seed) - 1 or re.search(SPECIAL, whole):
+        room = max(MOST - len(seed) - 10, 0)
+        fitting = name[: room + 1].rpartition(",")[0] if len(name) > room else name
+        cut = fitting or name[:room]
+        name = "-".join(filter(None, [cut, f"{zlib.crc32(whole.encode(errors='surrogateescape')):08x}"]))
+    return ",".join(filter(None, [name, seed])) or "default"
+
+
+def shortest_ends(wanted: Iterable[str], keys: Sequence[str]) -> dict[str, str]:
+    """Return the shortest end of each key, whole words between dots, that only this key has; of a class, that of its node."""
+
+    def ends(key: str) -> list[str]:
+        words = key.removesuffix("._target_").split(".")
+        return [".".join(words[place:]) for place in reversed(range(len(words)))]
+
+    owners = defaultdict[str, set[str]](set)
+    for key in keys:
+        for end in ends(key):
+            owners[end].add(key.removesuffix("._target_"))
+    return {key: next((end for end in ends(key) if len(owners[end]) == 1), ends(key)[-1]) for key in wanted}
+
+
+def _shown(short: str, override: str) -> str:
+    """Return an override as a name has it: its short key, and a class of this program without its modules."""
+    key, sign, value = override.partition("=")
+    removed = "~" if key.startswith("~") else ""
+    return removed + short + sign + re.sub(r"^seq2seq(\.\w+)*\.(?=\w)", "", value)
+
+
+def _rank(value: str) -> int:
+    """Return 0 for a word, 1 for a number or a flag, 2 for another text."""
+    return 0 if re.fullmatch(r"(?!true|false|null)[A-Za-z_][\w.]*", value) else 1 if len(value) < 12 else 2
+
+
+def _readable(text: str) -> str:
+    return re.sub(r"[^\w.,=+-]+", "-", text)
+
+
+def folder_name(name: str, key: str = "name") -> str:
+    """Return the name of a run's or an experiment's folder as it is.
+
+    Raises:
+        InputError: It is empty or leaves the folder of the runs.
+    """
+    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
+        raise InputError(
+            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
+        )
+    return str(name)
