@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 ATTENTIONS = "oracles/test_attentions.py::test_every_attention_is_its_formula_with_every_gradient"
 DECODERS = "oracles/test_models.py::test_every_decoder_cell_and_score_is_its_formula_with_every_gradient"
 COMPUTED = {
-    "faithfulness.md: Effects": (
+    "faithfulness.md: During training": (
         "studies/test_probing.py::test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds"
     ),
     "alignment.md: Attention statistics": "test_formulas.py::test_attention_statistics",

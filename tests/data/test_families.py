@@ -1,11 +1,14 @@
 """The script of the everyday corpora keeps near-copies in one split."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
-FAMILY = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "make_everyday.py"))["family"]
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.append(str(SCRIPTS))  # as for a script, which imports its neighbors
+FAMILY = runpy.run_path(str(SCRIPTS / "make_everyday.py"))["family"]
 
 
 def family(source):

@@ -207,3 +207,14 @@ def test_tables_of_several_languages_are_means_of_each_without_the_tag():
     first, last = (sacrebleu.corpus_bleu([FOUND[n]], [[WANTED[n]]], tokenize="zh").score for n in (0, 1))
     assert ["0", "4", f"{(first + french + english) / 3:.2f}", f"{(1 + 13 / 16 + 8 / 6) / 3:.2f}"] in rows
     assert ["1", "1", f"{last:.2f}", "1.00"] in rows
+
+
+def test_further_references_help_and_blank_ones_are_none():
+    said, wanted = ["the cat", "a red dog runs home"], ["the cat is on the mat", "the red dog runs"]
+    further = [["", "a red dog runs home now"]]
+    alone = cased_bleu(said, wanted, "en")
+    both = cased_bleu(said, wanted, "en", further=further)
+    assert both > alone
+    assert cased_bleu(said, wanted, "en", further=[["", ""]]) == alone
+    expected = sacrebleu.corpus_bleu(said, [wanted, [None, further[0][1]]]).score
+    assert both == expected

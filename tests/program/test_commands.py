@@ -196,6 +196,18 @@ def test_evaluate_gives_the_scores_of_the_run(tiny_run, tmp_path, program):
     assert found["bleu"] == pytest.approx(kept["greedy"]["bleu"], abs=0.05)
 
 
+def test_evaluate_takes_further_references(tiny_run, tmp_path):
+    for name, lines in {"s": ["I see the cat."], "a": ["x y z w"], "b": [""]}.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    run = seq2seq.load(tiny_run)
+    (text,) = (each.text for each in run.translate(["I see the cat."], beam_size=1))
+    (tmp_path / "c").write_text(f"{text}\n")
+    files = {"source": tmp_path / "s", "reference": tmp_path / "a", "beam_size": 1}
+    for further, perfect in (([tmp_path / "b"], False), ([tmp_path / "b", tmp_path / "c"], True)):
+        scores = run.evaluate(**files, further_references=further).as_dict()["greedy"]
+        assert (scores["bleu_all"] > scores["bleu"]) == perfect
+
+
 def test_evaluate_without_files_scores_the_test_split_of_the_run(tiny_run, tmp_path, program):
     done = program(tiny_run, "--beam-size", "3", "--json", command="evaluate", cwd=tmp_path, check=0)
     found = json.loads(done.text[done.text.index("{") :])

@@ -44,11 +44,22 @@ def make_three(folder, **options):
             make_run(folder / f"{kind}-{seed}", seed, quality, kind=kind, **options)
 
 
-def test_seeds_that_were_scored_on_different_sentences_have_no_mean(tmp_path, program):
-    make_run(tmp_path / "runs/a", 1, 0.9)
-    make_run(tmp_path / "runs/b", 2, 0.9, references=[f"{line} now" for line in REFERENCES])
-    refused = program("runs", cwd=tmp_path, command="compare", check=2)
-    assert "different sentences" in refused.text
+def test_runs_that_were_scored_on_other_sentences_have_tables_of_their_own(tmp_path, program):
+    others = [f"{line} now" for line in REFERENCES]
+    for seed in (1, 2):
+        make_run(tmp_path / f"runs/a{seed}", seed, 0.9, kind="good")
+        make_run(tmp_path / f"runs/b{seed}", seed, 0.5, kind="bad")
+        make_run(tmp_path / f"runs/c{seed}", seed, 0.9, kind="else", references=others)
+    make_run(tmp_path / "runs/d", 1, 0.9, kind="no text", texts=False)
+    metrics = tmp_path / "runs/d/metrics.json"
+    metrics.write_text('{"val": {"loss": 1.0}, "finished": true}')
+    done = program("runs", cwd=tmp_path, command="compare", check=0)
+    heads = [line.split()[-1] for line in done.text.splitlines() if line.startswith("---")]
+    assert heads == ["runs/a1", "runs/c1"]
+    assert done.text.count("kind=good") == 1
+    assert "there is one setting" in done.text
+    assert f"left out: {metrics.parent.relative_to(tmp_path)} has no test/bleu" in done.text
+    assert sorted(path.name for path in (tmp_path / "runs").glob("*.png")) == ["comparison-1.png"]
 
 
 def test_runs_that_start_from_models_of_their_own_seeds_are_of_one_setting(tmp_path, program):
@@ -178,17 +189,14 @@ def test_a_difference_that_two_decimals_do_not_show_has_more(value, shown):
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["empty"], ["runs", "--metric", "test/blue"], ["runs", "--baseline", "x"], ["runs", "-o", "a.jpg"],
-                                       ["runs", "other"], ["runs", "untested"]])  # fmt: skip
+                                       ["untested"]])  # fmt: skip
 def test_mistakes_are_a_line(arguments, tmp_path, program):
     (tmp_path / "empty").mkdir()
     make_run(tmp_path / "runs" / "a", 1, 0.9, kind="a")
-    make_run(tmp_path / "other" / "b", 1, 0.9, kind="b", references=["another text ."])
     make_run(tmp_path / "untested" / "c", 1, 0.9, kind="c")
     (tmp_path / "untested/c/metrics.json").write_text('{"val": {"greedy": {"bleu": 1}}, "finished": true}')
     done = program(*arguments, cwd=tmp_path, command="compare", check=2)
-    assert {"other": "other/b", "untested": "untested/c"}.get(
-        arguments[-1], ""
-    ) in done.text  # the run is named
+    assert {"untested": "untested/c"}.get(arguments[-1], "") in done.text  # the run is named
     assert len(done.text.splitlines()) == 1
     assert done.text.startswith("error: ")
 

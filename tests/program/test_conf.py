@@ -32,7 +32,7 @@ TRAINED = [
     ["attention=local_p", "scheduler=plateau", "callbacks=early_stopping"],
     ["attention=monotonic", "logger=none", "objective=minimum_risk"],
     ["attention=multihead", "model.decoder.attention.heads=2", "model=lstm",
-     "callbacks=[default,attention_statistics]"],
+     "callbacks=[default,attention_statistics,faithfulness]"],
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
@@ -54,7 +54,7 @@ REAL = [
 """The same on real corpora."""
 
 COMPOSED = {
-    "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
+    "experiment=everyday_full": "experiment_name: everyday_en_", "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
     "logger=mlflow": "artifact_location: ${paths.runs_dir}/", "logger=wandb": "WandbLogger", "hparams_search=example": "interval(0.001, 0.01)",
 }  # fmt: skip
 """What needs hardware or packages that are not here, or a sweep; and text that it brings."""
@@ -62,7 +62,7 @@ COMPOSED = {
 ELSEWHERE = {
     "debug=fast", "hydra/help=seq2seq", "hydra/job_logging=seq2seq",  # in every command line here
     "data=hf", "data=parallel", "data=tsv", "data=large", "data=torchtext", "data=libreoffice",  # below
-    "experiment=libreoffice_en_de", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
+    "experiment=libreoffice_en_de", "experiment=everyday_full", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
 }  # fmt: skip
 
 

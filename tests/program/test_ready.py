@@ -317,6 +317,13 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
 
     head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
     try:
+        for _ in range(14):
+            silent = [
+                begin() for _ in range(5)
+            ]  # together more than the server may open: the first have to leave
+            assert serving_load.ask(port, "GET", "/health")[0] == 200
+        assert silent[-1].recv(1) == b""  # when its time is over
+        assert begin(b"GET / HTTP/1.1\r\nX: ").recv(1) == b""
         for half in [begin(head + b"\r\n{") for _ in range(5)]:
             assert b"504" in half.recv(100)
         endless = begin(head + b"Transfer-Encoding: chunked\r\n\r\n")
@@ -329,6 +336,8 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
         assert server.wait(30) == 0
         log = (tmp_path / "log").read_text()
         assert "Traceback" not in log
+        assert 1 <= log.count("504\n") <= 3  # once a minute
+        assert log.count("closed") <= 6
     finally:
         [each.close() for each in clients]
         if server.poll() is None:

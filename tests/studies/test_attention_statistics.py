@@ -1,9 +1,12 @@
 import math
+import statistics
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from seq2seq.studies.attention_statistics import UNATTENDED, AttentionStatistics, alarms, attention_statistics
+from seq2seq.studies.faithfulness import effect_statistics
 
 SOURCE_LENGTHS, TARGET_LENGTHS = [5, 3, 7], [4, 6, 2]
 
@@ -140,3 +143,17 @@ def test_alarms_of_healthy_and_broken_attention(weights, expected):
     # without a mask, half of the weights on padding
     wide = np.concatenate([weights / 2, weights / 2], axis=1)
     assert next(iter(alarms(measured(wide, source_length=5), is_late=False))) == "padding"
+
+
+def test_agreement_of_weights_and_effects_is_what_a_loop_finds():
+    draw = np.random.default_rng(1)
+    weights = [draw.random(shape) for shape in ((4, 3), (2, 5), (1, 4), (3, 2))]
+    effects = [draw.normal(size=each.shape) for each in weights]
+    taus = []
+    for weight, effect in zip(weights, effects, strict=True):
+        for one, other in zip(weight[:-1].tolist(), effect[:-1].tolist(), strict=True):  # without <eos>
+            if len(one) > 2:
+                taus.append(kendalltau(one[:-1], other[:-1]).statistic)
+    assert effect_statistics(weights, effects) == pytest.approx({"effect_tau": statistics.mean(taus)})
+    assert effect_statistics([np.ones((1, 3))], [np.ones((1, 3))]) == {}
+    assert effect_statistics([np.ones((2, 2))], [np.ones((2, 2))]) == {}

@@ -14,6 +14,8 @@ import sacrebleu
 import torch
 from lightning.pytorch.loggers import TensorBoardLogger
 from PIL import Image
+from scipy.stats import kendalltau
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained, validations_of
 from seq2seq.attention import AdditiveScore, Attention, UniformScore
@@ -22,6 +24,7 @@ from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
 from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
 from seq2seq.studies.attention_statistics import alarms
+from seq2seq.studies.faithfulness_logger import FaithfulnessLogger
 from seq2seq.studies.statistics_logger import StatisticsLogger
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
@@ -109,7 +112,7 @@ def test_even_weights_are_light(count):
 
 @pytest.fixture
 def train(tmp_path):
-    """Returns records of a short training with a score."""
+    """Returns records and scalars of a short training with a score."""
 
     def run(score, **options):
         pairs = [(f"a {n} b {n % 3}", f"b {n} a") for n in range(24)]
@@ -124,26 +127,45 @@ def train(tmp_path):
         )
         trainer = pl.Trainer(
             max_epochs=2, accelerator="cpu", logger=TensorBoardLogger(str(tmp_path), name="", version=""),
-            callbacks=[AttentionLogger(sentences=4, heatmaps=0), StatisticsLogger(**options)], enable_checkpointing=False,
+            callbacks=[
+                AttentionLogger(sentences=4, heatmaps=0), StatisticsLogger(**options), FaithfulnessLogger(4),
+            ], enable_checkpointing=False,
             enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0, log_every_n_steps=1,
         )  # fmt: skip
         trainer.fit(TranslationModule(model), datamodule=data)
         for logger in trainer.loggers:
             logger.experiment.close()
-        return [read_steps(tmp_path, f"attention/{n}/forced", most=9, most_bytes=1 << 20) for n in range(4)]
+        events = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})
+        events.Reload()
+        records = [
+            read_steps(tmp_path, f"attention/{n}/forced", most=9, most_bytes=1 << 20) for n in range(4)
+        ]
+        assert len(events.Scalars("val_attention/erase_top1_flips")) == 2
+        name = "val_attention/effect_tau"
+        return records, events.Scalars(name) if name in events.Tags()["scalars"] else []
 
     return run
 
 
-def test_attention_of_the_first_steps_is_no_alarm(train, capsys):
-    records = train(partial(AdditiveScore, hidden_size=8))
-    assert all(record.effects().any() for each in records for record in each.values())
+def test_validations_log_how_weights_and_effects_agree_and_no_early_alarm(train, capsys):
+    records, curve = train(partial(AdditiveScore, hidden_size=8))
+    assert [each.step for each in curve] == [3, 6]
+    for event in curve:
+        taus = [
+            kendalltau(*rows).statistic
+            for record in (each[event.step] for each in records)
+            for rows in zip(record.weights[:-1, :-1], record.effects()[:-1, :-1], strict=True)
+        ]
+        assert event.value == pytest.approx(np.nanmean(taus), abs=0.02)  # records are rounded
+        assert np.isfinite(taus).any()
     assert not any(record.marks for each in records for record in each.values())
     assert "attention at step" not in capsys.readouterr().err
 
 
 def test_an_alarm_is_told_once_and_marks_every_step(train, capsys):
-    for each in train(UniformScore, formed_by=3):
+    records, curve = train(UniformScore, formed_by=3)
+    assert curve == []  # equal weights have no order
+    for each in records:
         assert all("not formed" in mark for record in each.values() for mark in record.marks)
         assert [len(record.marks) for record in each.values()] == [1, 1]
     assert capsys.readouterr().err.count("not formed") == 1

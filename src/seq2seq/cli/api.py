@@ -177,6 +177,7 @@ class Run:
         ensemble: Sequence[Model] = (),
         source: File | None = None,
         reference: File | None = None,
+        further_references: Sequence[File] = (),
         beam_size: Count = 5,
         length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
@@ -192,6 +193,8 @@ class Run:
             ensemble: Average with the probabilities of these models.
             source: Source text, plain or compressed; without it the test split of the run.
             reference: Its translation.
+            further_references: Other translations, line by line; blank where there is none. BLEU with all of them is
+                given, too.
             beam_size: Hypotheses; 1: greedy alone.
             length_penalty: Of the hypotheses: by what log-probabilities are divided.
             length_penalty_alpha: Exponent of gnmt.
@@ -222,6 +225,9 @@ class Run:
         else:
             files = [Path(str(source)), Path(str(reference))]
             pairs = read_parallel(*files)
+        further = [
+            [pair.target for pair in read_parallel(files[0], Path(each))] for each in further_references
+        ]
 
         from seq2seq.decoding.scoring import evaluation
         from seq2seq.decoding.search import search_from_options
@@ -236,7 +242,7 @@ class Run:
         translator = self._translator(ensemble, device=device, precision=precision, to=to)
         if translator.target_language == "mul" and not is_own:
             raise InputError("this model translates into several languages: choose one with --to")
-        return evaluation(translator, pairs, search, files)
+        return evaluation(translator, pairs, search, files, further)
 
     def _test_split(self) -> str:
         """Return the split that the run kept; warn if it is that of the validation."""

@@ -8,7 +8,15 @@ from typing import Annotated
 from seq2seq.cli.options import Output
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, counted
-from seq2seq.evaluation.comparison import compared, comparison_table, direction, find_runs, settings_of
+from seq2seq.evaluation.comparison import (
+    Setting,
+    comparable,
+    compared,
+    comparison_table,
+    direction,
+    find_runs,
+    settings_of,
+)
 
 FORMATS = ".png", ".pdf", ".svg"
 
@@ -26,7 +34,8 @@ def compare(
     ``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
     (`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the
     number of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the
-    number of all pairs. Writes a table and a figure; of one setting only where ``-o`` says so.
+    number of all pairs. Writes a table and a figure; of one setting only where ``-o`` says so. Runs that were scored
+    on other sentences have a table of their own.
 
     Args:
         runs: Run folders, or folders that contain them.
@@ -43,22 +52,34 @@ def compare(
     if picture.suffix.lower() not in FORMATS:
         raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
     found, left_out = find_runs(runs)
-    settings = settings_of(found)
+    groups, others = comparable(found, metric)
+    for number, group in enumerate(groups, 1):
+        place = picture if len(groups) == 1 else picture.with_stem(f"{picture.stem}-{number}")
+        if len(groups) > 1:
+            print(f"\n--- {number} of {len(groups)}: scored on the sentences of {group[0].folder}")
+        _compare(settings_of(group), metric, baseline, place, is_asked=output is not None)
+    for reason in [*left_out, *others]:
+        print(f"left out: {reason}")
+
+
+def _compare(
+    settings: Sequence[Setting], metric: str, baseline: str | None, picture: Path, *, is_asked: bool
+) -> None:
+    """Print the table of settings that were scored on the same sentences, and write it with its picture."""
     announce(f"comparing {counted(len(settings), 'setting')}")
     rows = compared(settings, metric, baseline)
-    print(f"{metric} of {counted(len(found), 'run')}\n\n{comparison_table(rows)}\n")
+    num_runs = sum(len(setting.runs) for setting in settings)
+    print(f"{metric} of {counted(num_runs, 'run')}\n\n{comparison_table(rows)}\n")
     if len(rows) > 1:
         print("intervals hold jointly at 95 %")
     else:
-        print("there is one setting, so nothing is compared or written: train another one, or give more folders"
-              if output is None else "there is one setting, so nothing is compared")  # fmt: skip
+        print("there is one setting, so nothing is compared" if is_asked else
+              "there is one setting, so nothing is compared or written: train another one, or give more folders")  # fmt: skip
     if any(row.get("basis") == "sentences" for row in rows):
         print("one seed: the difference is of these models, not of the settings")
     if direction(settings, metric) is None:
         print(f"higher is taken for better, as these runs do not say it of {metric}")
-    for reason in left_out:
-        print(f"left out: {reason}")
-    if len(rows) < 2 and output is None:
+    if len(rows) < 2 and not is_asked:
         return
     from seq2seq.visualization.comparison import draw_comparison
 

@@ -10,6 +10,7 @@ from seq2seq.data.text import SentencePair
 from seq2seq.data.words import text_words
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translator import Translator
+from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.evaluation.score_card import (
     ScoreCard,
     by_source_length,
@@ -97,13 +98,23 @@ def unknown_counts(unknown: Callable[[str], list[str]], texts: Sequence[str], *f
 
 
 def evaluation(
-    translator: Translator, pairs: Sequence[SentencePair], search: Search, files: Sequence[Path]
+    translator: Translator,
+    pairs: Sequence[SentencePair],
+    search: Search,
+    files: Sequence[Path],
+    further: Sequence[Sequence[str]] = (),
 ) -> Evaluation:
     """Score the translations of a test set; warn if most of its source words are unknown.
 
-    `files` are those of source and reference, for the warning.
+    `files` are those of source and reference, for the warning; `further` are other references of all sentences, blank where
+    there is none: with all of them, ``bleu_all`` is computed.
     """
     num_unknown = unknown_counts(translator.unknown_tokens, [pair.texts[0] for pair in pairs], *files)
     announce(f"translating {counted(len(pairs), 'sentence')}")
     scored = score_searches(translator, pairs, search, with_interval=True)
+    if further:
+        references = [pair.target for pair in pairs]
+        for name, card in scored.items():
+            found = cased_bleu(card.texts, references, translator.target_language, further=further)
+            scored[name] = replace(card, scores={**card.scores, "bleu_all": found})
     return Evaluation(pairs, scored, num_unknown, translator.target_language)

@@ -54,15 +54,25 @@ def _tokens(language: str, without_spaces: bool) -> dict[str, Any]:
 
 
 def cased_bleu(
-    hypotheses: Sequence[str], references: Sequence[str], language: str, *, lowercase: bool = False
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    language: str,
+    *,
+    further: Sequence[Sequence[str]] = (),
+    lowercase: bool = False,
 ) -> float:
     """Return the corpus BLEU, 0 to 100, cased unless the text is lower-cased.
+
+    `further` are other references of all sentences; a blank one is none.
 
     Raises:
         ValueError: There are no translations, or their numbers differ.
     """
     require_pairs(hypotheses, references)
-    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, [references]).score
+    others = [
+        [each or None for each in texts] for texts in further
+    ]  # sacreBLEU would take "" for a short one
+    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, [references, *others]).score
 
 
 def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:

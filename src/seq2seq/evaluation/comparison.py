@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -255,23 +255,25 @@ def _counts(run: FinishedRun, found: str, reference: str, name: str) -> NDArray[
     return np.array([[h == r, 1] for h, r in zip(hypotheses, references, strict=True)], dtype=float)
 
 
-def require_same_text(runs: Sequence[FinishedRun], metric: str) -> None:
-    """Refuse runs whose scores are of different sentences.
+def comparable(runs: Sequence[FinishedRun], metric: str) -> tuple[list[list[FinishedRun]], list[str]]:
+    """Return the runs that have a score in groups of those that were scored on the same sentences, and why others are left out.
 
     Raises:
-        InputError: Naming two of them.
+        InputError: None has the score.
     """
-    split = metric.partition("/")[0]
-    name, first = f"{split}.reference", dict[str, Path]()
+    name, groups = f"{metric.partition('/')[0]}.reference", defaultdict[str, list[FinishedRun]](list)
+    left_out: dict[str, InputError] = {}
     for run in runs:
-        if (run.folder / "predictions" / f"{name}.txt").is_file():
-            first.setdefault("\n".join(run.lines(name)), run.folder)
-    if len(first) > 1:
-        folders = [*first.values()]
-        raise InputError(
-            f"{folders[0]} and {folders[1]} were scored on different sentences of the split {split}: give the folders "
-            "of the runs to compare"
-        )
+        try:
+            run.score(metric)
+        except InputError as error:
+            left_out[f"{run.folder} has no {metric}"] = error
+            continue
+        has_text = (run.folder / "predictions" / f"{name}.txt").is_file()
+        groups["\n".join(run.lines(name)) if has_text else ""].append(run)
+    if not groups:
+        raise next(iter(left_out.values()))
+    return [*groups.values()], [*left_out]
 
 
 def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[str, Any]:
@@ -346,7 +348,6 @@ def _of_torchmetrics(target: str) -> Any:
 def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
     """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
     sign = 1 if direction(settings, metric) == "min" else -1
-    require_same_text([run for setting in settings for run in setting.runs], metric)
     scores = {s.label: [run.score(metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)

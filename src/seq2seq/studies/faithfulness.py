@@ -55,6 +55,19 @@ def kendall_tau(first: NDArray[np.floating], second: NDArray[np.floating]) -> fl
     return np.nan if len(first) < 2 else float(kendalltau(first, second).statistic)
 
 
+def effect_statistics(
+    weights: Sequence[NDArray[np.floating]], effects: Sequence[NDArray[np.floating]]
+) -> dict[str, float]:
+    """Return the mean of `effect_taus` over the target tokens of sentences, without ``<eos>``; empty if none is defined.
+
+    Weights and effects are of each sentence (T, S).
+    """
+    rows = [effect_taus(one[:-1], other[:-1]) for one, other in zip(weights, effects, strict=True)]
+    taus = np.concatenate([np.empty(0), *rows])
+    taus = taus[np.isfinite(taus)]
+    return {EFFECT_TAU: float(taus.mean())} if len(taus) else {}
+
+
 def effect_taus(weights: NDArray[np.floating], effects: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return Kendall's tau of weight and effect over the source tokens without ``<eos>``, for each target token (T,).
 
