@@ -190,11 +190,11 @@ def test_evaluate_gives_the_scores_of_the_run(tiny_run, tmp_path, program):
 
 
 def test_evaluate_takes_further_references(tiny_run, tmp_path):
-    for name, lines in {"s": ["I see the cat."], "a": ["x y z w"], "b": [""]}.items():
+    for name, lines in {"s": ["I see the cat."] * 2, "a": ["x y z w"] * 2, "b": ["", "x"]}.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     run = seq2seq.load(tiny_run)
     (text,) = (each.text for each in run.translate(["I see the cat."], beam_size=1))
-    (tmp_path / "c").write_text(f"{text}\n")
+    (tmp_path / "c").write_text(f"{text}\n{text}\n")
     files = {"source": tmp_path / "s", "reference": tmp_path / "a", "beam_size": 1}
     for further, perfect in (([tmp_path / "b"], False), ([tmp_path / "b", tmp_path / "c"], True)):
         scores = run.evaluate(**files, further_references=further).as_dict()["greedy"]

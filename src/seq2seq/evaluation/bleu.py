@@ -69,10 +69,9 @@ def cased_bleu(
         ValueError: There are no translations, or their numbers differ.
     """
     require_pairs(hypotheses, references)
-    others = [
-        [each or None for each in texts] for texts in further
-    ]  # sacreBLEU would take "" for a short one
-    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, [references, *others]).score
+    every: list[Any] = [references]  # to sacreBLEU, "" would be a short reference
+    every += [[each or None for each in texts] for texts in further]
+    return bleu_metric(language, lowercase=lowercase).corpus_score(hypotheses, every).score
 
 
 def sentence_bleu_score(hypothesis: str, reference: str, language: str) -> float:
