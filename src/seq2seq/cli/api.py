@@ -87,7 +87,6 @@ class Run:
         length_penalty_alpha: float = 0.6,
         min_ratio: float | None = None,
         max_ratio: float | None = None,
-        beam_threshold: Annotated[float, "NATS"] | None = None,
         sample: bool = False,
         temperature: float = 1.0,
         top_k: Count | None = None,
@@ -115,7 +114,6 @@ class Run:
             length_penalty_alpha: Exponent of gnmt.
             min_ratio: Minimum target tokens per source token.
             max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
-            beam_threshold: Prune hypotheses this far below the best: faster.
             sample: Sample every token instead of searching.
             temperature: Of sampling.
             top_k: Sample from the N most probable tokens.
@@ -139,10 +137,8 @@ class Run:
             raise InputError(
                 "temperature, top-k and seed are of sampling: give --sample (sample=True), or leave them out"
             )
-        if sample and (beam_size not in (1, 5) or length_penalty != "average" or beam_threshold is not None):
-            raise InputError(
-                "beam size, length penalty and beam threshold are not of sampling: leave them out, or --sample"
-            )
+        if sample and (beam_size not in (1, 5) or length_penalty != "average"):
+            raise InputError("beam size and length penalty are not of sampling: leave them out, or --sample")
         _require_gnmt(length_penalty, length_penalty_alpha)
         from seq2seq.decoding.search import search_from_options
         from seq2seq.decoding.sentences import translate_texts
@@ -154,7 +150,6 @@ class Run:
             length_penalty_alpha=length_penalty_alpha,
             min_ratio=min_ratio,
             max_ratio=max_ratio,
-            prune=beam_threshold,
             sampling={"temperature": temperature, "top_k": top_k, "seed": seed} if sample else None,
         )
         translator = self._translator(
@@ -182,7 +177,6 @@ class Run:
         length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
         max_ratio: float | None = None,
-        beam_threshold: Annotated[float, "NATS"] | None = None,
         to: Annotated[str, "LANGUAGE"] | None = None,
         device: Device = "cpu",
         precision: Precision = "fp32",
@@ -199,7 +193,6 @@ class Run:
             length_penalty: Of the hypotheses: by what log-probabilities are divided.
             length_penalty_alpha: Exponent of gnmt.
             max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
-            beam_threshold: Prune hypotheses this far below the best: faster.
             to: Translate into this language, with a model of several languages or of both directions.
             device: cpu, cuda or mps.
             precision: Of the computation.
@@ -237,7 +230,6 @@ class Run:
             length_penalty=length_penalty,
             length_penalty_alpha=length_penalty_alpha,
             max_ratio=max_ratio,
-            prune=beam_threshold,
         )
         translator = self._translator(ensemble, device=device, precision=precision, to=to)
         if translator.target_language == "mul" and not is_own:
