@@ -348,10 +348,15 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
 class Slow:
     """A translator that notes its batches and takes as long as the test lets it."""
 
+    source_language, target_language = "en", "fr"
+
     def __init__(self):
         self.batches, self.goes_on = [], threading.Event()
 
-    def translate_n_best(self, texts, *, search, return_attention):
+    def language_of(self, text):
+        return self.target_language
+
+    def translate_n_best(self, texts, **_):
         self.batches.append(texts)
         assert self.goes_on.wait(30)
         if "broken" in texts:
