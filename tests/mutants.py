@@ -150,7 +150,6 @@ MUTANTS = {
         ("attainable = self._penalty.apply(scores, stepper.max_lengths[stepper.sentences].unsqueeze(1))", "attainable = ranks"),
         ("num_free = self._size - self._finished.counts[self._stepper.sentences]", "num_free = self._size + 0 * self._stepper.sentences"),
         ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
-        ("(scores < scores[:, :1] - self._prune)", "(scores < scores[:, :1] - 2 * self._prune)"),
         ("(is_least.cumsum(dim=-1) > room)", "(is_least.cumsum(dim=-1) >= room)"),
     ],
     "studies/interventions.py": [

@@ -281,7 +281,6 @@ def test_a_token_that_attends_to_no_word_is_linked_to_none():
         ({"beam_size": 1, "sampling": {"temperature": 0.0}}, "temperature"),
         ({"max_ratio": "1"}, "max ratio '1'"),
         ({"min_ratio": [0.5]}, "min ratio"),
-        ({"prune": "3"}, "beam threshold '3'"),
         ({"length_penalty": "gnmt", "length_penalty_alpha": "0.6"}, "length penalty alpha '0.6'"),
     ],
 )

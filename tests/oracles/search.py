@@ -20,7 +20,6 @@ class Rules:
     max_ratio: float = 1.0
     max_extra: int = 3
     prefix: list = field(default_factory=list)
-    prune: float | None = None
 
     def maximum(self, source_length):
         """Most tokens, the end among them."""
@@ -57,7 +56,7 @@ class Hypothesis:
 
 @torch.no_grad()
 def beam(members, sentence, rules):
-    """The best hypotheses of an ensemble: but what is pruned, nothing leaves early."""
+    """The best hypotheses of an ensemble; nothing leaves early."""
     memories = [member.encode(sentence) for member in members]
     states = [member.start(memory) for member, memory in zip(members, memories, strict=True)]
     live, finished = [Hypothesis((), 0.0, [], states)], []
@@ -67,11 +66,7 @@ def beam(members, sentence, rules):
         chosen = grown[: rules.size - len(finished)]
         is_last = length == rules.maximum(len(sentence))
         finished += [each for each in chosen if each.ids[-1] == END or is_last]
-        live = [
-            each
-            for each in chosen
-            if each.ids[-1] != END and each.score >= chosen[0].score - (rules.prune or math.inf)
-        ]
+        live = [each for each in chosen if each.ids[-1] != END]
     finished.sort(key=lambda hypothesis: -rules.rank(hypothesis.score, len(hypothesis.ids)))
     return finished[: rules.num_best]
 

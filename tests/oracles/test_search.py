@@ -37,7 +37,6 @@ def rules_of(draw, vocabulary_size):
         max_ratio=draw.choice([0.5, 1.5]),
         max_extra=draw.choice([0, 3]),
         prefix=[draw.randrange(4, vocabulary_size) for _ in range(draw.choice([0, 0, 2]))],
-        prune=draw.choice([None, None, 0.1, 0.5, 2.0]),
     )
 
 
@@ -63,7 +62,6 @@ def found_by(models, sentences, rules):
         penalty=LengthPenalty(rules.penalty, rules.alpha),
         limits=LengthLimits(**factors, max_extra=rules.max_extra),
         prefixes=[rules.prefix] * len(sentences),
-        prune=rules.prune,
     )
 
 

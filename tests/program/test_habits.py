@@ -21,8 +21,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from seq2seq.common.written import RUN, Written, claim, event_files
 from seq2seq.run.config import HYDRA_BASE
+from seq2seq.run.finishing import write_hparams
 from seq2seq.run.fitting import warn_of_slow_precision
-from seq2seq.training.hparams import write_hparams
 from tests.conftest import ROOT, TINY
 
 BROKEN = """

@@ -462,7 +462,6 @@ COMMANDS = {
     "more than the beam": ("translate", ["RUN", "--n-best", "9", "--source", "a.en"], r"9.*(5|beam)"),
     "no gpu": ("translate", ["RUN", "--device", "cuda", "--source", "a.en"], r"device 'cuda'.*cpu"),
     "input is output": ("translate", ["RUN", "--source", "a.en", "-o", "a.en"], r"a\.en"),
-    "prefixes are output": ("translate", ["RUN", "--source", "a.en", "--prefix", "a.fr", "-o", "a.fr"], r"a\.fr.*prefixes"),
     "a page in a picture": ("show", ["RUN", "A.", "-o", "s.png"], r"s\.png.*\.html"),
     "a page in its own picture": ("demo", ["RUN", "-o", "d.png"], r"d\.png.*\.html"),
     "an exported page in a picture": ("export", ["page", "RUN", "-o", "e.png"], r"e\.png.*\.html"),

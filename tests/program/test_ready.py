@@ -59,13 +59,8 @@ def test_models_that_come_along_are_small_and_have_a_card():
             assert "research" in text
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=[pytest.mark.long] if n.startswith(("multi30k", "help")) else [])
-        for n in SHIPPED
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_scores_of_a_card_are_those_that_evaluate_finds(name, tmp_path, program, request):
     sides = name.split("-")[1:]
     if name.startswith("multi30k"):
@@ -353,15 +348,17 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
 class Slow:
     """A translator that notes its batches and takes as long as the test lets it."""
 
+    source_language, target_language = "en", "fr"
+
     def __init__(self):
         self.batches, self.goes_on = [], threading.Event()
 
     source_language, target_language, knows = "en", "en", None
 
     def language_of(self, text):
-        return "en"
+        return self.target_language
 
-    def translate_n_best(self, texts, *, search, return_attention, **options):
+    def translate_n_best(self, texts, **_):
         self.batches.append(texts)
         assert self.goes_on.wait(30)
         if "broken" in texts:

@@ -95,7 +95,6 @@ class Run:
         length_penalty_alpha: float = 0.6,
         min_ratio: float | None = None,
         max_ratio: float | None = None,
-        beam_threshold: Annotated[float, "NATS"] | None = None,
         sample: bool = False,
         temperature: float = 1.0,
         top_k: Count | None = None,
@@ -123,7 +122,6 @@ class Run:
             length_penalty_alpha: Exponent of gnmt.
             min_ratio: Minimum target tokens per source token.
             max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
-            beam_threshold: Prune hypotheses this far below the best: faster.
             sample: Sample every token instead of searching.
             temperature: Of sampling.
             top_k: Sample from the N most probable tokens.
@@ -147,10 +145,8 @@ class Run:
             raise InputError(
                 "temperature, top-k and seed are of sampling: give --sample (sample=True), or leave them out"
             )
-        if sample and (beam_size not in (1, 5) or length_penalty != "average" or beam_threshold is not None):
-            raise InputError(
-                "beam size, length penalty and beam threshold are not of sampling: leave them out, or --sample"
-            )
+        if sample and (beam_size not in (1, 5) or length_penalty != "average"):
+            raise InputError("beam size and length penalty are not of sampling: leave them out, or --sample")
         _require_gnmt(length_penalty, length_penalty_alpha)
         from seq2seq.decoding.search import search_from_options
         from seq2seq.decoding.sentences import translate_texts
@@ -162,7 +158,6 @@ class Run:
             length_penalty_alpha=length_penalty_alpha,
             min_ratio=min_ratio,
             max_ratio=max_ratio,
-            prune=beam_threshold,
             sampling={"temperature": temperature, "top_k": top_k, "seed": seed} if sample else None,
         )
         translator = self._translator(
@@ -190,7 +185,6 @@ class Run:
         length_penalty: PenaltyName = "average",
         length_penalty_alpha: float = 0.6,
         max_ratio: float | None = None,
-        beam_threshold: Annotated[float, "NATS"] | None = None,
         to: Annotated[str, "LANGUAGE"] | None = None,
         device: Device = "cpu",
         precision: Precision = "fp32",
@@ -207,7 +201,6 @@ class Run:
             length_penalty: Of the hypotheses: by what log-probabilities are divided.
             length_penalty_alpha: Exponent of gnmt.
             max_ratio: Maximum target tokens per source token, plus 10; without it the model's.
-            beam_threshold: Prune hypotheses this far below the best: faster.
             to: Translate into this language, with a model of several languages or of both directions.
             device: cpu, cuda or mps.
             precision: Of the computation.
@@ -245,7 +238,6 @@ class Run:
             length_penalty=length_penalty,
             length_penalty_alpha=length_penalty_alpha,
             max_ratio=max_ratio,
-            prune=beam_threshold,
         )
         translator = self._translator(ensemble, device=device, precision=precision, to=to)
         if translator.target_language == "mul" and not is_own:

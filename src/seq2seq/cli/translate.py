@@ -4,9 +4,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from itertools import islice, repeat
+from itertools import islice
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ from seq2seq.cli.api import Run
 from seq2seq.cli.options import Count, File, Model, Output, Sentence
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, counted, warn
-from seq2seq.data.text import read_lines, stream_lines
+from seq2seq.data.text import stream_lines
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
@@ -28,7 +28,6 @@ def translate(
     *,
     source: File | None = None,
     output: Output | None = None,
-    prefix: File | None = None,
     json: bool = False,
     buffer_size: Count = 2048,
     trust_custom_code: bool = False,
@@ -44,7 +43,6 @@ def translate(
         sentences: Translate these in place of standard input.
         source: Translate this file in place of standard input.
         output: Write to this file in place of standard output.
-        prefix: A prefix for each translation, one per line.
         json: Print one JSON object per line: tokens, score, attention, …
         buffer_size: Lines read and sorted by length at a time.
         trust_custom_code: Import classes that the model folder names.
@@ -52,31 +50,24 @@ def translate(
     """
     if sentences and source is not None:
         raise InputError(f"give sentences or --source {source}, not both")
-    if output is not None and output.is_file():
-        _require_unread(output, source, prefix, sentences)
+    if output is not None and output.is_file() and _is_read(output, source, sentences):
+        raise InputError(f"{output} is the source, too: give another output")
     if output is None and sys.stdout is None:
         raise InputError("standard output is closed: give --output FILE")
     asks = source is None and not sentences and sys.stdin is not None and sys.stdin.isatty()
     run = Run(model, trust_custom_code=trust_custom_code)
-    run.translate(
-        [], None if prefix is None else [], **options
-    )  # what is wrong is said before a sentence is asked for, or a file is opened
+    run.translate([], **options)  # what is wrong is said before a sentence is asked for, or a file is opened
 
     from seq2seq.decoding.translation import UnknownCount
 
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
-    texts = zip(lines, repeat("")) if prefix is None else _with_prefixes(lines, prefix)
     if sys.stderr.isatty() and source is not None and Path(source).is_file():
         announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}")
     number, num_guesses, size, unknown = 0, 0, 1 if asks else buffer_size, UnknownCount()
-    with (
-        nullcontext(sys.stdout)
-        if output is None
-        else output.open("w", encoding="utf-8", newline="\n") as file
-    ):
-        while window := list(islice(texts, size)):
-            given = None if prefix is None else [start for _, start in window]
-            found = run.translate([line for line, _ in window], given, number, json or asks, **options)
+    written = None if output is None else output.open("w", encoding="utf-8", newline="\n")
+    with nullcontext(sys.stdout) if written is None else written as file:
+        while window := list(islice(lines, size)):
+            found = run.translate(window, None, number, json or asks, **options)
             for each in found:
                 number += each.rank == 1
                 num_guesses += each.rank == 1 and bool(each.is_guess)
@@ -97,16 +88,6 @@ def translate(
         warn(run.knows.warning(num_guesses, counted(number, "line")))
 
 
-def _require_unread(
-    output: Path, source: str | Path | None, prefix: str | Path | None, sentences: Sequence[str]
-) -> None:
-    """Refuse to write the file of the source or of the prefixes."""
-    if _is_read(output, source, sentences):
-        raise InputError(f"{output} is the source, too: give another output")
-    if prefix is not None and output.samefile(prefix):
-        raise InputError(f"{output} has the prefixes, too: give another output")
-
-
 def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) -> bool:
     """Return whether the output is the file that is read, by name or as standard input."""
     if source is not None or sentences:
@@ -115,13 +96,6 @@ def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) 
         return os.path.samestat(os.fstat(sys.stdin.fileno()), output.stat())
     except (AttributeError, OSError, ValueError):  # there is none, or it is no file
         return False
-
-
-def _with_prefixes(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
-    lines, prefixes = list(lines), read_lines(path)
-    if len(prefixes) != len(lines):
-        raise InputError(f"{path} has {counted(len(prefixes), 'line')} for {counted(len(lines), 'sentence')}")
-    return zip(lines, prefixes, strict=True)
 
 
 def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -> str:

@@ -5,7 +5,6 @@ of each step (`Trace`), and reads the translations from this record at the end. 
 sentences still in the search, W hypotheses of each, X choices of a step, V vocabulary size, S source length.
 """
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -223,7 +222,6 @@ def beam_search(
     penalty: LengthPenalty = NO_PENALTY,
     limits: LengthLimits = DEFAULT_LIMITS,
     prefixes: list[list[int]] | None = None,
-    prune: float | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `num_best` best hypotheses of each sentence of a batch, the best first.
 
@@ -245,10 +243,6 @@ def beam_search(
     hypothesis, the hypothesis is removed. This loses none of the `num_best` best; since the beam then has a place for
     another hypothesis, it may find a better one. A sentence without hypotheses is removed from the batch.
 
-    With `prune`, an unfinished continuation is also removed if its log-probability is more than `prune` below that of the best
-    continuation of the sentence at this step (relative threshold pruning, Freitag and Al-Onaizan 2017, equation 1,
-    there with probabilities). This may change the result.
-
     Args:
         models: A model, or the members of an ensemble.
         source: The sentences (B).
@@ -257,7 +251,6 @@ def beam_search(
         penalty: Length penalty.
         limits: Minimum and maximum length of a translation, relative to the source length.
         prefixes: Target tokens at the beginning of each translation; None: none.
-        prune: Threshold of pruning in nats; None: no pruning.
 
     Raises:
         InputError: `num_best` is not between 1 and `size`.
@@ -265,7 +258,7 @@ def beam_search(
     if not 1 <= num_best <= size:
         raise InputError(f"{num_best} best of a beam of {size}: give 1 to {size}")
     prefixes = prefixes or [[]] * len(source.lengths)
-    search = _Search(models, source, size, num_best, penalty, limits, prefixes, prune)
+    search = _Search(models, source, size, num_best, penalty, limits, prefixes)
     while search.is_open:
         search.advance()
     return search.best()
@@ -333,10 +326,8 @@ class _Search:
         penalty: LengthPenalty,
         limits: LengthLimits,
         prefixes: list[list[int]],
-        prune: float | None,
     ) -> None:
         self._size, self._num_best, self._penalty = size, num_best, penalty
-        self._prune = math.inf if prune is None else prune
         self._stepper, self._trace = Stepper(models, source, limits), Trace(source.lengths)
         self._prefixes = _Prefixes(prefixes, source.ids.device)
         self._stepper.max_lengths = torch.maximum(self._stepper.max_lengths, self._prefixes.lengths + 1)
@@ -368,7 +359,7 @@ class _Search:
         self._finished.add(stepper.sentences, ended, scores, ranks, stepper.length)
         attainable = self._penalty.apply(scores, stepper.max_lengths[stepper.sentences].unsqueeze(1))
         to_beat = self._finished.best(self._num_best)[0][stepper.sentences, -1:]
-        removed = ended | (attainable <= to_beat) | (scores < scores[:, :1] - self._prune)
+        removed = ended | (attainable <= to_beat)
         self._select(scores.masked_fill(removed, -torch.inf), parents, tokens)
 
     def _continuations(self, best: Tensor, ids: Tensor, active: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -446,7 +437,6 @@ class Search:
         min_ratio: Minimum number of target tokens per source token; None: that of the model.
         max_ratio: Maximum number of target tokens per source token, plus 10 tokens; None: the limits of the model.
         sampling: Options of sampling; None: greedy or beam search.
-        prune: Threshold of pruning in nats, see `beam_search`; None: no pruning.
 
     Raises:
         InputError: A value is out of range, or values contradict each other.
@@ -458,10 +448,9 @@ class Search:
     min_ratio: float | None = None
     max_ratio: float | None = None
     sampling: Sampling | None = None
-    prune: float | None = None
 
     def __post_init__(self) -> None:
-        require_numbers(min_ratio=self.min_ratio, max_ratio=self.max_ratio, beam_threshold=self.prune)
+        require_numbers(min_ratio=self.min_ratio, max_ratio=self.max_ratio)
         self.limits(LengthLimits(max_ratio=1e6))
         for name, size in (("beam size", self.beam_size), ("number of translations", self.num_best)):
             if not isinstance(size, Integral) or isinstance(size, bool):
@@ -474,8 +463,6 @@ class Search:
             raise InputError(
                 f"{self.num_best} best of a beam of {self.beam_size}: give 1 to {self.beam_size}"
             )
-        if self.prune is not None and not 0 < self.prune < math.inf:
-            raise InputError(f"what is pruned is more than 0 nats below the best, not {self.prune}")
         if self.sampling is not None and self.beam_size > 1:
             raise InputError(f"sampling follows one hypothesis, not a beam of {self.beam_size}")
 
@@ -555,5 +542,4 @@ def run_search(
         penalty=search.penalty,
         limits=limits,
         prefixes=prefixes,
-        prune=search.prune,
     )
