@@ -1,7 +1,7 @@
 """Make the built-in corpus of everyday English-French sentences from a file of Tatoeba.
 
     python scripts/make_everyday.py en-fr.tsv.gz data/everyday/corpus.tsv.xz
-    python scripts/make_everyday.py en-de.tsv.gz en-de.tsv.xz --all    # every sentence, for the shipped models
+    python scripts/make_everyday.py en-de.tsv.gz en-de.tsv.xz --all --varied    # every sentence, for the shipped models
 
 The file is in the form of manythings.org: English, a tab, French, sorted by length. Tatoeba's sentences are CC BY 2.0 FR.
 Kept are short sentences of words that are frequent in speech, with one translation each:
@@ -12,8 +12,8 @@ Kept are short sentences of words that are frequent in speech, with one translat
    small model learns from translations that follow the words. All translations of a test sentence are its references.
 3. Phrases of our own (`PHRASES`) add names, prices, months, weekdays and times, which are rare in Tatoeba.
 
-With ``--all`` every sentence is kept with every translation, and so are all members of a family in training, which gets
-variants of its pairs (`vary_pairs.py`) in addition.
+With ``--all`` every sentence is kept with every translation, and so are all members of a family in training. With ``--varied``
+training gets variants of its pairs (`vary_pairs.py`) in addition.
 """
 
 import argparse
@@ -260,6 +260,7 @@ def main() -> None:
     parser.add_argument("--family", type=int, default=4, help="members of a family at most")
     parser.add_argument("--held-out", type=int, default=1000, help="validation and test sentences")
     parser.add_argument("--all", action="store_true", help="every sentence with every translation")
+    parser.add_argument("--varied", action="store_true", help="variants of training pairs, see vary_pairs.py")
     options = parser.parse_args()
     draw = random.Random(1)
     language = options.source.name.partition(".")[0].removeprefix("en-")
@@ -288,7 +289,7 @@ def main() -> None:
         split["train"] += members[: options.family]
     draw.shuffle(split["train"])
     split["train"] = [*split["train"][: options.pairs], *own]
-    if options.all:
+    if options.varied:
         own += filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
         tables = both_tables(split["train"])
         split["train"] = [*varied(split["train"], tables, phrases["lists"], draw), *own]

@@ -29,7 +29,7 @@ MADE = {
     **{f"notebooks/{name}.ipynb": f"tutorials/{name}.md" for name in NOTEBOOKS},
 }
 """The page that is made of each file or folder of the repository; a link to it leads to the page."""
-LIVE_MODEL = "help-en-de"
+LIVE_MODEL = "everyday-en-fr"
 """The model that translates on the home page."""
 
 

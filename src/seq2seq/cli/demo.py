@@ -13,7 +13,7 @@ PAGE = Path("demo.html")
 
 
 def demo(
-    model: Model = "help-en-de",
+    model: Model = "everyday-en-fr",
     *,
     sentence: list[Sentence] | None = None,
     output: Page = PAGE,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 CORPORA = {
     "EverydayCorpus": (
-        "Everyday English-French sentences of Tatoeba, by way of manythings.org/anki, and phrases of this project: "
-        "`data/everyday/corpus.tsv.xz`, which `scripts/make_everyday.py` makes.",
+        "Everyday sentences of Tatoeba, by way of manythings.org/anki, and phrases of this project, as "
+        "`scripts/make_everyday.py` chooses them; test sentences have no near-copies in training.",
         "cc-by-2.0",
         "The sentences are Tatoeba's (https://tatoeba.org), by its contributors, under CC BY 2.0 FR: name Tatoeba where you "
         "give the model to others.",
