@@ -151,7 +151,7 @@ class TranslationDataModule(pl.LightningDataModule):
                             ("max_length", self.max_length.tokens), ("max_examples", max_examples)):  # fmt: skip
             if number is not None and number < 1:
                 raise InputError(f"data.{key}={number}: a number above 0 is needed")
-        self.split = Split.of(split)
+        self.split = Split.of(split) if split else None
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary
         self.source_language, self.target_language = source_language, target_language
