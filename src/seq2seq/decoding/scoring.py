@@ -46,7 +46,9 @@ def score_searches(
     for name, each in searches.items():
         found = translator.translate(sources, search=each)
         card = score_card([translation.text for translation in found], references, **options)
-        scored[name] = replace(card, confidences=[translation.confidence for translation in found])
+        scored[name] = replace(
+            card, confidences=[each.score / max(1, len(each.target_tokens)) for each in found]
+        )
     return scored
 
 
