@@ -372,7 +372,7 @@ def test_limits_are_those_of_both_searches():
 @pytest.mark.parametrize(
     ("overrides", "named"),
     [
-        (["averaging=ema,none", "callbacks.averaging.decay=0.9"], "averaging=none callbacks.averaging.decay=0.9"),
+        (["averaging=ema,none", "callbacks.averaging.decay=0.9"], "callbacks.averaging.decay: no such key"),
         (["decoding=beam,greedy", "decoding.beam_size=3"], "decoding.beam_size"),
     ],
     ids=str,

@@ -8,8 +8,10 @@ export interface Options {
   alpha?: number;
 }
 
-/** A translation with its attention. */
+/** The translation of a sentence with its attention. */
 export interface Explained {
+  /** White space before it. */
+  gap: string;
   text: string;
   source: string[];
   target: string[];
@@ -19,10 +21,10 @@ export interface Explained {
 
 /** A model that was loaded. */
 export interface Translator {
-  /** The translation of a sentence. */
+  /** The translation of a text. */
   translate(text: string, options?: Options): Promise<string>;
-  /** The translation with its tokens and their attention. */
-  explain(text: string, options?: Options): Promise<Explained>;
+  /** The translations of its sentences, with their tokens and attention. */
+  explain(text: string, options?: Options): Promise<Explained[]>;
 }
 
 /** Read the model.json of a folder; its address is relative to the page. */

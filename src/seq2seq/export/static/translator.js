@@ -16,17 +16,18 @@ class Loaded {
     this.translator = translator;
   }
 
-  // The translation of a sentence. options: beam, 1 for greedy search; penalty, "none", "average" or "gnmt" with alpha.
+  // The translation of a text. options: beam, 1 for greedy search; penalty, "none", "average" or "gnmt" with alpha.
   async translate(text, options = {}) {
-    return (await this.explain(text, options)).text;
+    return (await this.explain(text, options)).map(({ gap, text: found }) => gap + found).join("");
   }
 
-  // {text, source, target, weights}: the tokens, and a row of weights over the source for each target token.
+  // For each sentence of a text {gap, text, source, target, weights}: the white space before its translation, its tokens, and a row of
+  // weights over the source for each target token.
   async explain(text, options = {}) {
-    const sentence = this.translator.read(text.replace(/\s*\n\s*/gu, " "));
-    if (!sentence) return { text: "", source: [], target: [], weights: [] };
-    const { source, target, text: found, weights } = this.translator.translate(sentence, { ...DEFAULTS, ...options });
-    const rows = target.map((_, row) => [...weights.subarray(row * source.length, (row + 1) * source.length)]);
-    return { text: found, source, target, weights: rows };
+    return this.translator.split(text).map((part) => {
+      const { source, target, text: found, weights } = this.translator.translate(this.translator.read(part.text), { ...DEFAULTS, ...options });
+      const rows = target.map((_, row) => [...weights.subarray(row * source.length, (row + 1) * source.length)]);
+      return { gap: part.gap, text: found, source, target, weights: rows };
+    });
   }
 }
