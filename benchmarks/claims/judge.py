@@ -273,7 +273,7 @@ def page() -> str:
         each = json.loads(kept.read_text(encoding="utf-8"))
         draw(each, claim, RESULTS / f"{path.stem}.png")
         row = [f"[{claim['says']}](#{path.stem})", claim["source"], f"**{each['verdict']}**",
-               f"{each['num_runs']}, {each['minutes']:.0f} min", each["commit"]]  # fmt: skip
+               f"{each['num_runs']}, {each['minutes']:.0f}", each["commit"]]  # fmt: skip
         rows.append(f"| {' | '.join(row)} |")
         parts += [f"## {path.stem}", ""]
         for found in each["found"]:
@@ -291,7 +291,7 @@ def page() -> str:
             parts += [text.read_text(encoding="utf-8").strip(), ""]
     if rows:
         rows = [
-            "| claim | source | verdict | runs, time | commit |",
+            "| claim | source | verdict | runs, minutes | commit |",
             "| --- | --- | --- | --- | --- |",
             *rows,
             "",
