@@ -267,29 +267,32 @@ def page() -> str:
     rows, parts, others = [], [], []
     for path in sorted(HERE.glob("*.yaml")):
         claim, kept = yaml.safe_load(path.read_text(encoding="utf-8")), RESULTS / f"{path.stem}.json"
-        says = f"{claim['says']} ({claim['source']})"
         if not kept.is_file():
             others.append(f"| {claim['says']} | `{path.stem}` |")
             continue
         each = json.loads(kept.read_text(encoding="utf-8"))
         draw(each, claim, RESULTS / f"{path.stem}.png")
-        row = [says, f"[`{path.stem}`](#{path.stem})", f"**{each['verdict']}**", str(each["num_runs"]),
-               f"{each['minutes']:.0f} min", f"{each['commit']}, {each['date']}"]  # fmt: skip
+        row = [f"[{claim['says']}](#{path.stem})", claim["source"], f"**{each['verdict']}**",
+               f"{each['num_runs']}, {each['minutes']:.0f}", each["commit"]]  # fmt: skip
         rows.append(f"| {' | '.join(row)} |")
         parts += [f"## {path.stem}", ""]
         for found in each["found"]:
             low, high = found["interval"]
-            sides = f"{found['these']} ({low:.2f} to {high:.2f})"
-            if found["those"]:
-                sides = f"{found['these']} against {found['those']}, {found['difference']:+.2f} ({low:+.2f} to {high:+.2f})"
-            parts.append(f"- {found['says']}: {sides}: {found['finding']}")
+            these, those = (side and side.partition(" ±")[0] for side in (found["these"], found["those"]))
+            sides = (
+                f"{these} against {those} ({low:+.2f} to {high:+.2f})"
+                if those
+                else f"{these} ({low:.2f} to {high:.2f})"
+            )
+            finding = "" if found["finding"] == "no expectation" else f": **{found['finding']}**"
+            parts.append(f"- {found['says']}: {sides}{finding}")
         parts += ["", f"![{path.stem}](claims/{path.stem}.png)", ""]
         if (text := RESULTS / f"{path.stem}.txt").is_file():
             parts += [text.read_text(encoding="utf-8").strip(), ""]
     if rows:
         rows = [
-            "| claim | NAME | verdict | runs | time | commit, date |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| claim | source | verdict | runs, minutes | commit |",
+            "| --- | --- | --- | --- | --- |",
             *rows,
             "",
         ]
