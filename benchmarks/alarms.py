@@ -332,7 +332,7 @@ def of_default(name: str, runs: Path) -> Outcome:
     run = runs.absolute() / "alarms" / slug_of(name)
     if not (run / "metrics.json").exists():
         place = f"paths.runs_dir={runs.absolute()}", "experiment_name=alarms", f"name={run.name}", "threads=1"
-        logged = "callbacks=[default,attention_statistics,faithfulness]"
+        logged = "callbacks=[default,attention_statistics]"
         command = [sys.executable, "train.py", "data=grammar", logged, *overrides, *place]
         subprocess.run(command, cwd=ROOT, check=False, stdout=sys.stderr)
     validations = validations_of(run)
@@ -347,7 +347,7 @@ def slug_of(name: str) -> str:
 
 
 SHOWN = (
-    "loss", "entropy", "peak", "diagonality", "padding_mass", "eos_mass", "column_mass", "row_overlap", "effect_tau",
+    "loss", "entropy", "peak", "diagonality", "padding_mass", "eos_mass", "column_mass", "row_overlap",
 )  # fmt: skip
 
 

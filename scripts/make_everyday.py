@@ -292,7 +292,7 @@ def main() -> None:
     if options.varied:
         own += filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
         tables = both_tables(split["train"])
-        split["train"] = [*varied(split["train"], tables, phrases["lists"], draw), *own]
+        split["train"] = [*varied([*split["train"], *own], tables, phrases["lists"], draw)]
     draw.shuffle(split["train"])
     lines = [
         "\t".join(

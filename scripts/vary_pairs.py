@@ -37,12 +37,12 @@ def renamed(pair: Pair, lists: dict[str, list[str]], draw: random.Random) -> Pai
     return source, target
 
 
-def refigured(pairs: Iterable[Pair], copies: int, draw: random.Random) -> Iterator[Pair]:
-    """Return copies of the pairs that have the same figures on both sides, with other digits; 0 stays."""
+def refigured(pairs: Iterable[Pair], draw: random.Random) -> Iterator[Pair]:
+    """Return copies of the pairs that have the same figures on both sides, two for each digit, with other digits; 0 stays."""
     for source, target in pairs:
         found = re.findall(r"\d", source)
         if found and found == re.findall(r"\d", target):
-            for _ in range(copies):
+            for _ in range(2 * len(found)):
                 table = str.maketrans("123456789", "".join(draw.sample("123456789", 9)))
                 yield source.translate(table), target.translate(table)
 
@@ -117,4 +117,4 @@ def varied(
         (source.lower(), target) for source, target in draw.sample(found, int(UNMARKED * len(found) / 2))
     ]
     more = phrases(pairs, tables, int(PHRASES * len(pairs)), draw)
-    return [*found, *unmarked, *lower, *refigured(pairs, 4, draw), *more]
+    return [*found, *unmarked, *lower, *refigured(pairs, draw), *more]

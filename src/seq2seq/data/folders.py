@@ -75,7 +75,7 @@ def config_of(name: str | Path) -> Path:
         )
     if " " in str(name).strip():
         raise InputError(
-            f"{name}: there is no such folder; a sentence stands before the options, beside the model"
+            f"{name}: there is no such model: give it before the sentence, a run folder or one of {', '.join(SHIPPED)}"
         )
     runs = {
         file.parent for file in (*path.parent.glob("*/config.*"), *path.parent.glob("*/model/config.json"))
