@@ -1,5 +1,8 @@
 """The script of the everyday corpora keeps near-copies in one split."""
 
+import itertools
+import random
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -47,3 +50,47 @@ def test_sentences_that_differ_by_names_pronouns_or_numbers_are_one_family(one, 
 )
 def test_other_words_are_another_family(one, other):
     assert family(one) != family(other)
+
+
+VARY = runpy.run_path(str(SCRIPTS / "vary_pairs.py"))
+
+
+def test_a_name_gives_way_on_both_sides_and_stays_where_it_is_a_genitive():
+    lists = {"man": ["Omar"], "woman": ["Yuki"]}
+    draw = random.Random(1)
+    pairs = [
+        ("Tom saw Mary.", "Tom a vu Mary."),
+        ("Tom's dog.", "Le chien de Tom."),
+        ("Tom.", "Thomas."),
+        ("Toms Hund.", "Tom"),
+    ]
+    seen = {VARY["renamed"](pair, lists, draw) for _ in range(50) for pair in pairs}  # fmt: skip
+    assert ("Omar saw Yuki.", "Omar a vu Yuki.") in seen
+    assert {*pairs} <= seen
+    assert len(seen) == 3 + 4  # either name, both, and the four as they were
+
+
+def test_figures_change_in_the_same_way_on_both_sides():
+    pairs = [("It costs 2.50.", "Ça coûte 2,50."), ("at 3 pm", "à 15 h"), ("none", "aucun")]
+    found = [*VARY["refigured"](pairs, random.Random(1))]
+    assert len(found) == 6
+    for source, target in found:
+        assert re.findall(r"\d", source) == re.findall(r"\d", target)
+        assert re.sub(r"\d", "0", source) == "It costs 0.00."
+
+
+def test_phrases_are_those_that_no_link_leaves():
+    draw = random.Random(1)
+    for _ in range(100):
+        length, other = draw.randint(1, 6), draw.randint(1, 6)
+        links = {(draw.randrange(length), draw.randrange(other)) for _ in range(draw.randint(1, 8))}
+        wanted = set()
+        for start, stop in itertools.combinations(range(length + 1), 2):
+            for low, high in itertools.combinations(range(other + 1), 2):
+                crossing = [(start <= i < stop) != (low <= j < high) for i, j in links]
+                inner = [(i, j) for i, j in links if start <= i < stop and low <= j < high]
+                tight = inner and min(j for _, j in inner) == low and max(j for _, j in inner) == high - 1
+                ends = {start, stop - 1} <= {i for i, _ in inner}
+                if tight and ends and not any(crossing) and stop - start <= 5:
+                    wanted.add((start, stop, low, high))
+        assert set(VARY["consistent"](links, length)) == wanted
