@@ -290,7 +290,9 @@ def main() -> None:
     draw.shuffle(split["train"])
     split["train"] = [*split["train"][: options.pairs], *own]
     if options.varied:
-        own += filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
+        held = {family(source, names) for name in ("validation", "test") for source, _ in split[name]}
+        more = filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
+        own += (pair for pair in more if family(pair[0], names) not in held)
         tables = both_tables(split["train"])
         split["train"] = [*varied([*split["train"], *own], tables, phrases["lists"], draw)]
     draw.shuffle(split["train"])
