@@ -594,7 +594,7 @@ def test_the_tab_itself(open_tab, screenshot):
     expect(tab.locator(".weights h3")).to_contain_text("attends to")
     first, last = (tab.locator(f".tools header {end}") for end in ("select >> nth=0", ".keys summary"))
     assert last.bounding_box()["y"] == pytest.approx(first.bounding_box()["y"], abs=2)
-    screenshot(page, "viewing_tab")
+    screenshot(page, "viewing_pointing")
     tab.get_by_role("radio", name="effect").click()
     point_at(tab, "row", 2)
     expect(tab.locator(".weights h3")).to_contain_text("depends on")
