@@ -491,15 +491,15 @@ def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_cas
     for code, line in lines.items():
         (here / f"text.{code}").write_text(f"{line}\n" * 64)
     train("en", "de", "name=both", "data.both_directions=true")
-    assert translated("both", lines["en"]).text.strip() == lines["de"]
-    assert translated("both", lines["de"], "--to", "en").text.strip() == lines["en"]
+    assert translated("both", lines["en"]).text.splitlines()[0] == lines["de"]
+    assert translated("both", lines["de"], "--to", "en").text.splitlines()[0] == lines["en"]
     train("de", "en", "name=one", "init_from=runs/back/both")
-    assert translated("one", lines["de"]).text.strip() == lines["en"]
+    assert translated("one", lines["de"]).text.splitlines()[0] == lines["en"]
     refused = translated("one", lines["en"], "--to", "de")
     assert refused.status == 2
     assert "into en only" in refused.text
     train("de", "en", "name=again", "init_from=runs/back/one", "data.both_directions=true")
-    assert translated("again", lines["en"], "--to", "de").text.strip() == lines["de"]
+    assert translated("again", lines["en"], "--to", "de").text.splitlines()[0] == lines["de"]
 
 
 def test_a_part_may_be_given_as_another_one_of_the_configuration(here, program):
