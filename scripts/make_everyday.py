@@ -291,10 +291,10 @@ def main() -> None:
     split["train"] = [*split["train"][: options.pairs], *own]
     if options.varied:
         held = {family(source, names) for name in ("validation", "test") for source, _ in split[name]}
-        more = filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
-        own += (pair for pair in more if family(pair[0], names) not in held)
+        made = filled([*phrases["templates"], *phrases.get("more", [])], phrases["lists"], 36, draw)
+        more = [pair for pair in made if family(pair[0], names) not in held]
         tables = both_tables(split["train"])
-        split["train"] = [*varied([*split["train"], *own], tables, phrases["lists"], draw)]
+        split["train"] = varied([*split["train"], *more], tables, phrases["lists"], draw)
     draw.shuffle(split["train"])
     lines = [
         "\t".join(

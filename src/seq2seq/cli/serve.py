@@ -83,7 +83,8 @@ def serve(
     app = program.application(
         Path(model), device, limits, batch_size=batch_size, to=to, trust_custom_code=trust_custom_code
     )
-    app.add_middleware(
-        CORSMiddleware, allow_origins=allow_origin, allow_methods=["POST"], allow_headers=["Content-Type"]
-    )
+    if allow_origin:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=allow_origin, allow_methods=["POST"], allow_headers=["Content-Type"]
+        )
     program.serve(app, limits, host, port)

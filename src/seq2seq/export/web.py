@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from seq2seq.common.errors import InputError
 from seq2seq.common.written import require_mark
 from seq2seq.export.translating_page import model_module, page_model, static_file
 
@@ -25,8 +24,6 @@ def export_js(model: str | Path, folder: str | Path) -> list[Path]:
         InputError: There is no model, a page does not support it, or other files have these names.
     """
     folder = Path(folder)
-    if folder.is_file():
-        raise InputError(f"-o {folder} is a file: give a folder")
     for name, mark in MARKS.items():
         require_mark(folder / name, mark)
     data = json.dumps(page_model(model), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
