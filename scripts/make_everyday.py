@@ -30,14 +30,10 @@ from math import log
 from pathlib import Path
 
 import yaml
-from vary_pairs import varied
+from vary_pairs import OTHER_WORD, WORD, varied
 
 PHRASES = Path(__file__).parents[1] / "data" / "everyday" / "phrases"
 """A file for each language: templates of our own, and lists of names and numbers that fill them."""
-
-WORD = re.compile(r"[^\W\d_]+(?:['’](?:[^\W\d_]+|$))?|\d+(?:[.,:]\d+)*")
-"""A word with what follows its apostrophe: don't, l'ami is two."""
-FRENCH_WORD = re.compile(r"[^\W\d_]+['’]?|\d+(?:[.,:]\d+)*")
 
 PRONOUNS = {
     "i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "my", "your", "his", "its", "our", "their",
@@ -102,7 +98,7 @@ def words(text: str) -> list[str]:
 
 def french_words(text: str) -> list[str]:
     """Return the lower-case words of a French sentence; an elided article is a word."""
-    return FRENCH_WORD.findall(text.lower())
+    return OTHER_WORD.findall(text.lower())
 
 
 def names_in(sources: Iterable[str]) -> set[str]:

@@ -14,8 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 Pair = tuple[str, str]
 Table = dict[str, dict[str, float]]
 
-TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?|\d+(?:[.,:]\d+)*|[^\w\s]")
-"""A word with what follows its apostrophe or hyphen, a figure, or a sign."""
+WORD = re.compile(r"[^\W\d_]+(?:['’](?:[^\W\d_]+|$))?|\d+(?:[.,:]\d+)*")
+"""A word of English, with what follows its apostrophe; or a figure."""
+OTHER_WORD = re.compile(r"[^\W\d_]+['’]?|\d+(?:[.,:]\d+)*")
+"""A word of the other language: l'ami is two; or a figure."""
+PART = re.compile(r"[\w'’-]")
+"""What follows where a word does not end."""
 
 NAMES = 0.7
 """Share of the pairs with a frequent name in which it gives way."""
@@ -77,22 +81,29 @@ def consistent(
                 yield start, stop, low, high
 
 
+def whole(text: str, start: int, stop: int) -> str:
+    """Return a piece of a text that is whole words without signs between them, else nothing."""
+    cut = text[:start].endswith("-") or PART.match(text, stop) or re.search(r"[^\w\s'’-]", text[start:stop])
+    return "" if cut else text[start:stop]
+
+
 def phrases(
     pairs: Sequence[Pair], tables: tuple[Table, Table], number: int, draw: random.Random
 ) -> list[Pair]:
     """Return frequent phrases with their usual translation; none ends with one of the sixty most frequent words."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    usual = Counter(word for source, _ in pairs for word in TOKEN.findall(source))
+    usual = Counter(word for source, _ in pairs for word in WORD.findall(source))
     function = {word.lower() for word, _ in usual.most_common(60)}
     for source, target in pairs:
-        sides = [list(TOKEN.finditer(text)) for text in (source, target)]
+        sides = [list(WORD.finditer(source)), list(OTHER_WORD.finditer(target))]
         left, right = [[each[0].lower() for each in side] for side in sides]
         if not left or not right:
             continue
         for start, stop, low, high in consistent(links(left, right, *tables), len(left)):
-            text = source[sides[0][start].start() : sides[0][stop - 1].end()]
-            other = target[sides[1][low].start() : sides[1][high - 1].end()]
-            if left[stop - 1] not in function and not re.search(r"[^\w\s'’-]", text + other):
+            text = whole(source, sides[0][start].start(), sides[0][stop - 1].end())
+            other = whole(target, sides[1][low].start(), sides[1][high - 1].end())
+            begins = (start == 0) == (low == 0)  # else an article or a pronoun may be left out
+            if text and other and begins and left[stop - 1] not in function:
                 if start == 0 and usual[text.split()[0].lower()] > usual[text.split()[0]]:
                     text, other = text[0].lower() + text[1:], other[0].lower() + other[1:]
                 found[text][other] += 1
