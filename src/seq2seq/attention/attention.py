@@ -26,8 +26,8 @@ from seq2seq.attention.sparsemax import sparsemax
 NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}
 
 State = tuple[Tensor, ...]
-"""The state between two steps: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent decoders
-have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
+"""What a decoder carries from step to step: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
+decoders have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ class Attention(nn.Module):
         self.score = score(query_size=query_size, key_size=memory_size)
         is_projected = getattr(self.score, "needs_equal_sizes", False) and query_size != memory_size
         project = partial(nn.Linear, memory_size, query_size, bias=False) if is_projected else nn.Identity
-        self.key_projection = project()
-        if not type(self.score).__module__.startswith("seq2seq."):
+        self.key_projection = project()  # the identity for `AdditiveScore`, which has W_k itself
+        if not type(self.score).__module__.startswith("seq2seq."):  # a score of the user's own
             check_score(self.score, query_size, query_size if is_projected else memory_size)
         sizes = {"query_size": query_size, "normalizer": normalizer}
         self.alignment = None if alignment is None else alignment(**sizes)
@@ -156,7 +156,7 @@ class Attention(nn.Module):
         queries = query.view(memory.states.shape[0], -1, query.shape[-1])  # (B, Q, d_q)
         is_token, new_state = memory.source_is_token.unsqueeze(1), ()  # (B, 1, S)
         if self.history_class is None:
-            keys = memory.keys  # projected: the third argument
+            keys = memory.keys  # a score with `project_keys` reads the third argument, others the second
             scores = self.score(queries, keys, keys)  # (B, Q, S)
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:

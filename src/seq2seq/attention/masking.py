@@ -34,12 +34,12 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
     Returns:
         Weights (B, Q, S) in float32 or float64: in half precision, the weights of many keys do not sum to one.
     """
-    scores, is_padding = without_padding(scores, valid_lengths, mask)
+    scores, is_padding = mask_scores(scores, valid_lengths, mask)
     weights = scores.softmax(dim=-1)
-    return weights if is_padding is None else weights.masked_fill(is_padding, 0.0)  # NaN without any real key
+    return weights if is_padding is None else weights.masked_fill(is_padding, 0.0)  # NaN if no key is real
 
 
-def without_padding(
+def mask_scores(
     scores: Tensor, valid_lengths: Lengths, mask: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Convert scores to at least float32, and replace those of padding by minus infinity.

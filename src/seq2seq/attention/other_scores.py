@@ -1,4 +1,4 @@
-"""Score functions of attention, which compare queries with keys; the default, `AdditiveScore`, is in ``attention.py``.
+"""Other score functions, which compare queries with keys; the default, `AdditiveScore`, is in ``attention.py``.
 
 A score is a module from queries (B, Q, d_q) and keys (B, S, d_k) to scores (B, Q, S), constructed with both sizes:
 ``Score(query_size=…, key_size=…)``. The method `project_keys` computes the part that depends on the keys only, once

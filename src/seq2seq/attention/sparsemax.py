@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from seq2seq.attention.masking import Lengths, without_padding
+from seq2seq.attention.masking import Lengths, mask_scores
 
 
 def sparsemax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | None = None) -> Tensor:
@@ -17,7 +17,7 @@ def sparsemax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tensor | N
     score that is less than the maximum by 1 or more has the weight 0. Only scores with nonzero weights have gradients.
     Arguments, type, padding and errors as in `masked_softmax`.
     """
-    scores, is_padding = without_padding(scores, valid_lengths, mask)
+    scores, is_padding = mask_scores(scores, valid_lengths, mask)
     # a constant added to all scores does not change the weights; subtracting the maximum reduces rounding errors
     shifted = scores - scores.detach().amax(dim=-1, keepdim=True)
     ordered = shifted.sort(dim=-1, descending=True).values

@@ -1,7 +1,7 @@
 """Greedy search, and the step that all searches share.
 
-Shapes: B sentences of the batch, N sentences still in the search, W hypotheses of each (1 in greedy search), V
-vocabulary size, S source length.
+Shapes: B sentences of the batch, N sentences still in the search, W hypotheses of each (1 in greedy search), together
+the N W rows of `Decoder.step`, V vocabulary size, S source length.
 """
 
 import math
@@ -25,7 +25,7 @@ GROUP_SIZE = 64
 
 
 def argmax(numbers: Tensor) -> Tensor:
-    """Compute `torch.argmax` over the last axis, several times as fast if this axis is long."""
+    """Compute `torch.argmax` over the last axis, several times as fast: the best group, then the best of it and the rest."""
     num_whole = numbers.shape[-1] // GROUP_SIZE * GROUP_SIZE
     if num_whole <= GROUP_SIZE:
         return numbers.argmax(dim=-1)
@@ -121,10 +121,10 @@ class Stepper:
             tokens: Previous token of each hypothesis (N, W).
             choose: Function of the log-probabilities of the next tokens (n, V), which it may modify, and the sentences
                 (n,) of n hypotheses, for `ROWS` at a time; returns tensors of n rows.
-            active: Indices of the hypotheses to choose for, among all N W (R,); None: all.
+            active: Indices of the hypotheses to choose for, among all N W (C,); None: all, as in greedy search.
 
         Returns:
-            What `choose` returns, of all these hypotheses (R, …); attention weights (N, W, S), averaged over heads and
+            What `choose` returns, of all these hypotheses (C, …); attention weights (N, W, S), averaged over heads and
             members with attention; S = 0 if no member has attention. A probability that is NaN raises `NotFinite`.
         """
         self.length += 1
@@ -132,11 +132,11 @@ class Stepper:
         active = torch.arange(tokens.numel(), device=tokens.device) if active is None else active
         features, maps, chosen = list[Tensor](), list[Tensor](), list[tuple[Tensor, ...]]()
         for index, (model, memory) in enumerate(zip(self._members, self._memories, strict=True)):
-            found = model.decoder.step(tokens.flatten(), self._states[index], memory)
-            self._states[index] = found[1]
-            features.append(found[0][active])
-            if found[2] is not None:
-                maps.append(found[2].mean(dim=1))  # over heads
+            found, state, weights = model.decoder.step(tokens.flatten(), self._states[index], memory)
+            self._states[index] = state
+            features.append(found[active])
+            if weights is not None:
+                maps.append(weights.mean(dim=1))  # over heads
         for rows in torch.arange(len(active), device=tokens.device).split(ROWS):
             pairs = zip(self._members, features, strict=True)
             logs = [at_least_float32(m.decoder.output(each[rows])).log_softmax(dim=-1) for m, each in pairs]
@@ -167,7 +167,7 @@ class Stepper:
         """
         num_rows = len(self._states[0][0])
         rows = torch.arange(num_rows, device=kept.device).view(len(self.sentences), -1)  # (N, W)
-        rows = rows if parents is None else rows[:, :1] + parents
+        rows = rows if parents is None else rows[:, :1] + parents  # the sentence's first row + index
         if len(kept) < len(rows):
             self.sentences, rows = self.sentences[kept], rows[kept]
             self._memories = [memory.select(kept) for memory in self._memories]

@@ -51,10 +51,10 @@ class BahdanauDecoder(RecurrentDecoder):
         **options: Unpack[RecurrentOptions],
     ) -> None:
         size = embedding.embedding_dim
-        sizes = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        of_base = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
         # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, for s_0; `output`,
         # W_o and b_o, which loss and searches apply; and the dropouts
-        super().__init__(embedding, summary_size, input_size=size, **sizes, **options)
+        super().__init__(embedding, summary_size, input_size=size, **of_base, **options)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
         query_size = hidden_size + (size if query_with_embedding else 0)
         self.attention = attention(query_size=query_size, memory_size=memory_size)
@@ -110,10 +110,10 @@ class BahdanauDecoder(RecurrentDecoder):
         gates = self.stack.input_gates(embedded)  # W_1 e + b_x (n, G)
         memory = memory.select(order)
         state, steps = self.initial_state(memory), []
-        for size, *of_step in zip(sizes, embedded.split(sizes), gates.split(sizes), strict=True):
+        for size, e, x in zip(sizes, embedded.split(sizes), gates.split(sizes), strict=True):
             if size < len(memory.states):  # the shortest sentences have ended
                 memory, state = memory.select(slice(size)), tuple(part[:size] for part in state)
-            *step, state = self.recur(of_step[0], of_step[1], state, memory)
+            *step, state = self.recur(e, x, state, memory)  # step: top, context, weights
             steps.append(step)
         tops, contexts, weights = zip(*steps, strict=True)
         features = self.features(torch.cat(tops), torch.cat(contexts), embedded)

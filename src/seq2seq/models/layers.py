@@ -31,9 +31,9 @@ class GRUCell(nn.Module):
             nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def forward(self, gates: Tensor, state: Tensor) -> Tensor:
-        """Return the new state (N, H) from x (N, 3 H) and the previous state."""
+        """Return the new state (N, H) from x (N, 3 H), before sigmoid and tanh, and the previous state."""
         sizes = [2 * self.hidden_size, self.hidden_size]
-        input_rz, input_n = gates.to(state.dtype).split(sizes, dim=-1)
+        input_rz, input_n = gates.to(state.dtype).split(sizes, dim=-1)  # float32, also under autocast
         state_rz, state_n = self.state_gates(state).to(state.dtype).split(sizes, dim=-1)
         reset, update = torch.sigmoid(input_rz + state_rz).chunk(2, dim=-1)
         candidate = torch.tanh(input_n + reset * state_n)
@@ -60,7 +60,7 @@ class RecurrentStack(nn.Module):
         return len(self.cells)
 
     def input_gates(self, inputs: Tensor) -> Tensor:
-        """Return the input's part of the gates of the lowest cell (…, G), for one step or all steps."""
+        """Return x of the lowest cell (…, G), for one step or all steps."""
         return self.cells[0].input_gates(inputs)
 
     def forward(self, gates: Tensor, states: State) -> State:
@@ -73,7 +73,7 @@ class RecurrentStack(nn.Module):
 
     def top(self, states: State) -> Tensor:
         """Return the output of the highest cell (N, H)."""
-        return self.cells[0].output(states[-1])
+        return self.cells[-1].output(states[-1])
 
 
 class Bridge(nn.Module):
@@ -140,6 +140,6 @@ def pack_steps(tokens: Tensor, lengths: Tensor | None) -> tuple[PackedSequence, 
 
 
 def padded(steps: Sequence[Tensor], packed: PackedSequence, length: int) -> Tensor:
-    """Return what the steps of `packed` have computed, as a tensor (B, `length`, …) that is zero on padding."""
+    """Return what the steps of `packed` have computed, as a tensor (B, `length`, …) in the order of the batch, zero on padding."""
     whole = packed._replace(data=torch.cat(list(steps)))
     return pad_packed_sequence(whole, batch_first=True, total_length=length)[0]

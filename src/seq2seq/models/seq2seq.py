@@ -2,8 +2,8 @@
 
 Letters in shapes: B batch size, S source length, T target length, E embedding size, H hidden size, G size of the gates
 of a cell (3 H for a GRU), M memory size (of an encoder state), F summary size, A attention size, h heads of the
-attention (1 by default), L layers, V vocabulary size, R size of the features before the output layer, K beam size, N
-rows of a step: B sentences in training, B K hypotheses in a search.
+attention (1 by default), L layers, V vocabulary size, R size of the features before the output layer, N rows of a
+step: B sentences in training, their hypotheses in a search.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ class Seq2Seq(nn.Module):
 
     Attributes:
         config: The arguments of `build_model` that build this model, as plain data; None if it was built otherwise.
-        reverse_source: Whether the encoder reads each source in reverse order, see `ReversingSeq2Seq`.
+        reverse_source: Whether the encoder reads each source in reverse order, for `ReversingSeq2Seq` only.
     """
 
     config: dict[str, Any] | None = None
@@ -90,7 +90,7 @@ class GRUEncoder(Encoder):
         self.output_size = hidden_size * (2 if bidirectional else 1)
         states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
         self.summary_size = num_layers * states_of_layer * self.output_size
-        rates = embedding_dropout, dropout, output_dropout
+        rates = embedding_dropout, dropout, output_dropout  # None: `dropout`
         self.embedding_dropout, self.dropout, self.output_dropout = dropouts(rates, dropout)
         layer = partial(self.recurrent_class, batch_first=True, bidirectional=bidirectional)
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
@@ -105,7 +105,7 @@ class GRUEncoder(Encoder):
             packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
-            for state in final if isinstance(final, tuple) else (final,):  # h, or h and c (directions, B, H)
+            for state in final if isinstance(final, tuple) else (final,):  # h, of an LSTM h and c (…, B, H)
                 final_states.append(state.transpose(0, 1).flatten(1))
         return self.output_dropout(outputs), torch.cat(final_states, dim=-1)
 

@@ -37,34 +37,6 @@ class LossSums:
         return torch.stack([part.detach().to(precise) for part in parts])
 
 
-class StepMean:
-    """The mean over all target tokens of an optimizer step, whatever its batches and processes.
-
-    Let o_b be the objective of batch b, a sum over its n_b target tokens in all processes. After batch b of the step,
-    the gradient of the parameters is that of (o_1 + ... + o_b) / (n_1 + ... + n_b).
-
-    Attributes:
-        sums: `LossSums.stacked` of the batches of the step so far, in all processes.
-        of_batches: The same of each batch, in this process.
-    """
-
-    def __init__(self) -> None:
-        self.sums, self.of_batches = torch.zeros(4), list[Tensor]()
-
-    def add(self, batch: int, sums: LossSums, module: pl.LightningModule) -> Tensor:
-        """Return what is differentiated for a batch, from its index in the epoch and its sums."""
-        trainer, of_batch = module.trainer, sums.stacked()
-        total, before = trainer.strategy.reduce(of_batch.clone(), reduce_op="sum"), list[Tensor]()
-        if batch % trainer.accumulate_grad_batches:  # not the first of the step
-            total, before = self.sums.to(total) + total, self.of_batches
-            for parameter in module.parameters():
-                if parameter.grad is not None:  # of the batches before, a mean over fewer tokens
-                    parameter.grad.mul_(self.sums[3] / total[3])
-        self.sums, self.of_batches = total, [*before, of_batch]
-        # Lightning divides by accumulate_grad_batches, DDP by the number of processes
-        return sums.objective * (trainer.accumulate_grad_batches * trainer.world_size) / total[3]
-
-
 def token_cross_entropy(
     features: Tensor, output: nn.Module, targets: Tensor, is_token: Tensor, *, label_smoothing: float = 0.0
 ) -> LossSums:
@@ -81,7 +53,7 @@ def token_cross_entropy(
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
     """
-    weights = [each for each in output.parameters() if each.requires_grad]
+    weights = [each for each in output.parameters() if each.requires_grad]  # passed to get gradients
     nll, objective, num_correct = CrossEntropy.apply(
         features[is_token], targets[is_token], output, label_smoothing, torch.is_grad_enabled(), *weights
     )
@@ -108,14 +80,14 @@ class CrossEntropy(torch.autograd.Function):
             with torch.set_grad_enabled(differentiates):
                 logits = output(chunk)  # (n, V)
             exact = at_least_float32(logits.detach())
-            chosen, p = argmax(exact).unsqueeze(1), exact.softmax(dim=1)
-            log_total = exact.gather(1, chosen) - p.gather(1, chosen).log()  # log of the sum of exp(logits)
+            chosen, p = argmax(exact).unsqueeze(1), exact.softmax(dim=1)  # `torch.argmax`, faster
+            log_total = exact.gather(1, chosen) - p.gather(1, chosen).log()  # logsumexp, from p
             nll = (log_total - exact.gather(1, target)).sum()  # -log p_y
             uniform = (log_total - exact.mean(dim=1, keepdim=True)).sum() if eps else 0.0
             sums.append((nll, (1 - eps) * nll + eps * uniform, (chosen == target).sum()))
             if differentiates:
                 p.scatter_add_(1, target, p.new_full((1, 1), eps - 1).expand_as(target))
-                gradient = (p.sub_(eps / p.shape[1]) if eps else p).to(logits.dtype)
+                gradient = (p.sub_(eps / p.shape[1]) if eps else p).to(logits.dtype)  # the one above
                 found = torch.autograd.grad(logits, [chunk, *weights], gradient, allow_unused=True)
                 ctx.gradients[0][start : start + rows] = found[0]
                 for total, of_chunk in zip(ctx.gradients[1:], found[1:], strict=True):
@@ -131,3 +103,31 @@ class CrossEntropy(torch.autograd.Function):
         """Scale the gradients that `forward` computed."""
         of_features, *of_weights = (each * gradient.to(each.dtype) for each in ctx.gradients)
         return of_features, None, None, None, None, *of_weights
+
+
+class StepMean:
+    """The mean over all target tokens of an optimizer step, whatever its batches and processes.
+
+    Let o_b be the objective of batch b, a sum over its n_b target tokens in all processes. After batch b of the step,
+    the gradient of the parameters is that of (o_1 + ... + o_b) / (n_1 + ... + n_b).
+
+    Attributes:
+        sums: `LossSums.stacked` of the batches of the step so far, in all processes.
+        of_batches: The same of each batch, in this process, for `TrainingSums`.
+    """
+
+    def __init__(self) -> None:
+        self.sums, self.of_batches = torch.zeros(4), list[Tensor]()
+
+    def add(self, batch: int, sums: LossSums, module: pl.LightningModule) -> Tensor:
+        """Return what is differentiated for a batch, from its index in the epoch and its sums."""
+        trainer, of_batch = module.trainer, sums.stacked()
+        total, before = trainer.strategy.reduce(of_batch.clone(), reduce_op="sum"), list[Tensor]()
+        if batch % trainer.accumulate_grad_batches:  # not the first of the step
+            total, before = self.sums.to(total) + total, self.of_batches
+            for parameter in module.parameters():
+                if parameter.grad is not None:  # of the batches before, a mean over fewer tokens
+                    parameter.grad.mul_(self.sums[3] / total[3])  # [3]: num_tokens
+        self.sums, self.of_batches = total, [*before, of_batch]
+        # Lightning divides by accumulate_grad_batches, DDP by the number of processes
+        return sums.objective * (trainer.accumulate_grad_batches * trainer.world_size) / total[3]

@@ -23,7 +23,7 @@ class TranslationModule(ConfiguredModule):
         return self.model(batch)
 
     def teacher_forcing(self, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the cross-entropy of the reference tokens, each after those before it, and the attention weights."""
+        """Return the cross-entropy of the reference tokens and ``<eos>``, each after those before it, and the weights."""
         features, weights = self(batch)
         return self.cross_entropy(batch, features), weights
 
@@ -35,7 +35,7 @@ class TranslationModule(ConfiguredModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective of a batch, as its part of the mean over all target tokens of the optimizer step."""
-        sums, _ = self.objective(self, batch)  # without objective and options, this is `teacher_forcing`
+        sums, _ = self.objective(self, batch)  # `teacher_forcing`, and so `token_cross_entropy`, by default
         return self.step_mean.add(batch_idx, sums, self)
 
     def configure_gradient_clipping(
@@ -51,7 +51,7 @@ class TranslationModule(ConfiguredModule):
             clip_grad_value_(parameters, gradient_clip_val)
         elif gradient_clip_val:  # Lightning's own clipping refuses fused optimizers
             clip_grads_with_norm_(parameters, gradient_clip_val, norm)
-        # the only values that a step waits for
+        # the only values that a step waits for; `ConfiguredModule` logs them
         self.step_sums = torch.stack([*self.step_mean.sums, norm]).cpu().double()
         if not self.step_sums.isfinite().all():
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without gradient
