@@ -90,7 +90,7 @@ MUTANTS = {
         ("(at_least_float32(hidden) * self.score_weight)", "(hidden * self.score_weight.to(hidden.dtype))"),
         ("torch.tanh(self.query_projection(queries)", "torch.sigmoid(self.query_projection(queries)"),
     ],
-    "attention/kinds.py": [
+    "attention/other_kinds.py": [
         ("history.step + 1, weights, history.total + weights", "history.step + 1, weights, weights"),
         ("coverage = history.total / projected", "coverage = history.total * projected"),
         ("history.step.unsqueeze(-1), length - 1)", "history.step.unsqueeze(-1), length)"),

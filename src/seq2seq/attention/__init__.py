@@ -7,7 +7,7 @@
 """
 
 from seq2seq.attention.attention import AdditiveScore, Attention, Memory
-from seq2seq.attention.kinds import (
+from seq2seq.attention.other_kinds import (
     AttentionHistory,
     CoverageScore,
     LocalAlignment,

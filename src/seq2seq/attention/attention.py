@@ -26,7 +26,7 @@ from seq2seq.attention.sparsemax import sparsemax
 NORMALIZERS = {"softmax": masked_softmax, "sparsemax": sparsemax}
 
 State = tuple[Tensor, ...]
-"""What a decoder carries from step to step: tensors whose first dimension is the row (N), a sentence or a hypothesis. Recurrent
+"""What a decoder carries from step to step: tensors whose first dimension is the row (N), a sentence or hypothesis. Recurrent
 decoders have a tensor for each layer, and then the state of the attention, which is () in most kinds of attention."""
 
 
@@ -105,7 +105,7 @@ class Attention(nn.Module):
         memory_size: Size M of an encoder state, which is projected to d_q if the score needs queries and keys of one size.
         score: Factory of the score (a class or `functools.partial`), called with `query_size` and `key_size`.
         alignment: Factory of local or monotonic attention, which compute the weights in place of the normalizer alone,
-            called with `query_size` and `normalizer`, see `seq2seq.attention.kinds`; None: neither.
+            called with `query_size` and `normalizer`, see `seq2seq.attention.other_kinds`; None: neither.
         normalizer: ``softmax`` or ``sparsemax``.
         dropout: Dropout probability of the weights. The returned weights are those before dropout.
     """
