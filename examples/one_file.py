@@ -1,6 +1,6 @@
 """Translation with Bahdanau attention in one file of plain PyTorch and Lightning.
 
-    python examples/one_file.py            about five minutes on two cores, BLEU_HERE
+    python examples/one_file.py            about three minutes of one core, 55 BLEU
     tensorboard --logdir runs/one_file     losses, and heatmaps of attention while they form
 
 The same corpus, sizes, schedule and scores as `python train.py`. Read from the top: the pairs, the model, the
