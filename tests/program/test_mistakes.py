@@ -16,7 +16,7 @@ import seq2seq
 from seq2seq import InputError
 from seq2seq.cli.main import main
 from seq2seq.common.named import flat
-from seq2seq.run.config import CONF, composed, given_keys, settings_of
+from seq2seq.settings.config import CONF, composed, given_keys, settings_of
 from seq2seq.run.run import run
 from tests.conftest import TINY
 

@@ -11,10 +11,10 @@ from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.folders import config_of, model_path, pairs_of_run, split_of_run
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.decoding import PenaltyName
-from seq2seq.run.config import as_value, composed, settings_of
-from seq2seq.run.devices import Device
+from seq2seq.settings.config import as_value, composed, settings_of
+from seq2seq.settings.devices import Device
 from seq2seq.run.folder import read_json
-from seq2seq.run.messages import message_of
+from seq2seq.settings.messages import message_of
 from seq2seq.run.run import run
 
 

@@ -11,7 +11,7 @@ from hydra_checked import objects
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import is_within, packages_of
 from seq2seq.run.checks import check_callbacks
-from seq2seq.run.config import HAS_WHITELIST, UTILS, Settings, target_of
+from seq2seq.settings.config import HAS_WHITELIST, UTILS, Settings, target_of
 from seq2seq.run.sizes import said
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import is_address, matching
 from seq2seq.data.folders import config_of
-from seq2seq.run.config import (
+from seq2seq.settings.config import (
     CONF,
     PASSED,
     PLACES,
@@ -30,8 +30,8 @@ from seq2seq.run.config import (
     stored,
     target_of,
 )
-from seq2seq.run.devices import is_missing
-from seq2seq.run.root import Root
+from seq2seq.settings.devices import is_missing
+from seq2seq.settings.root import Root
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""

@@ -12,7 +12,7 @@ from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import overrides_of
-from seq2seq.run.config import TAKEN, target_of
+from seq2seq.settings.config import TAKEN, target_of
 from seq2seq.run.folder import HERE, read_json
 from seq2seq.run.sizes import AUTOMATIC, follows, length
 

@@ -24,9 +24,9 @@ from hydra_checked import arguments_of, imported, kind_of, nearest, objects, pro
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat
 from seq2seq.data.addresses import is_address, matching
-from seq2seq.run.bounds import BY_CLASS
-from seq2seq.run.names import UNSET, folder_name, run_name
-from seq2seq.run.root import MOVED, Root
+from seq2seq.settings.bounds import BY_CLASS
+from seq2seq.settings.names import UNSET, folder_name, run_name
+from seq2seq.settings.root import MOVED, Root
 
 CONF = next(
     folder
