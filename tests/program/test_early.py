@@ -15,8 +15,8 @@ import pytest
 
 from hydra_checked import nearest
 from seq2seq.cli.main import main
-from seq2seq.settings.config import composed, settings_of
 from seq2seq.run.folder import save_config
+from seq2seq.settings.config import composed, settings_of
 from tests.conftest import ROOT
 
 PARALLEL = ["train", "data=parallel", "data.source_language=en", "data.target_language=fr",
