@@ -47,13 +47,14 @@ def _kinds(owner: type) -> dict[str, Any]:
 
 
 def require_bounds(owner: object) -> None:
-    """Refuse attributes that the annotations of the arguments of the same names forbid; as ``__post_init__`` of a dataclass.
+    """Refuse attributes that the annotations of the arguments of the same names forbid.
 
     Raises:
         InputError: Naming the argument, its value and what it may be.
     """
-    for name, kind in _kinds(type(owner)).items():
+    made_of: Any = type(owner)
+    for name, kind in _kinds(made_of).items():
         value = getattr(owner, name, None)
         takes = value is not None or any(each["is"] in ("null", "any") for each in kind)
         if hasattr(owner, name) and not (takes and fits(value, kind)):
-            raise InputError(f"{type(owner).__name__}.{name}={value!r}: expected {in_words(kind)}")
+            raise InputError(f"{made_of.__name__}.{name}={value!r}: expected {in_words(kind)}")

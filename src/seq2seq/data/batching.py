@@ -31,7 +31,9 @@ class BatchSize:
 
     sentences: Positive | None
     tokens: Positive | None
-    __post_init__ = require_bounds
+
+    def __post_init__(self) -> None:
+        require_bounds(self)
 
 
 def shuffled_order(

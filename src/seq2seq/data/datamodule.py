@@ -41,7 +41,9 @@ class MaxLength:
 
     tokens: Positive | None = None
     over: Literal["drop", "cut"] = "drop"
-    __post_init__ = require_bounds
+
+    def __post_init__(self) -> None:
+        require_bounds(self)
 
     @classmethod
     def of(cls, given: "int | MaxLength | Mapping[str, Any] | None") -> "MaxLength":

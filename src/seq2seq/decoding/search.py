@@ -47,7 +47,9 @@ class LengthPenalty:
 
     name: PenaltyName = "none"
     alpha: Weight = 0.6
-    __post_init__ = require_bounds
+
+    def __post_init__(self) -> None:
+        require_bounds(self)
 
     def apply(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """Return the scores for ranking: log-probabilities divided by the penalty of their lengths."""
@@ -149,7 +151,9 @@ class Sampling:
     temperature: Annotated[float, Ge(1e-6), Le(10**6)] = 1.0  # quotients of logits stay finite numbers
     top_k: Positive | None = None
     seed: NotNegative = 1
-    __post_init__ = require_bounds
+
+    def __post_init__(self) -> None:
+        require_bounds(self)
 
 
 def sample_search(

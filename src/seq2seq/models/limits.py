@@ -43,7 +43,9 @@ class LengthLimits:
     max_ratio: Ratio = 2.0
     max_extra: Length = 10
     max_source: Length | None = None
-    __post_init__ = require_bounds
+
+    def __post_init__(self) -> None:
+        require_bounds(self)
 
     @classmethod
     def fitted(

@@ -51,8 +51,9 @@ def check_choices(settings: Settings) -> None:
                 (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
             )
             raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
+    values: Any = OmegaConf.to_container(settings.config)
     for group in ("callbacks", "logger"):
-        for name, node in OmegaConf.to_container(settings.config[group]).items():
+        for name, node in values[group].items():
             _check_class(f"{group}.{name}", node, settings.given)
 
 
