@@ -23,7 +23,11 @@ def test_penalties_divide_by_their_formulas():
 
 
 @pytest.mark.parametrize(
-    ("values", "message"), [(("gmnt",), "expected one of none, average, gnmt"), (("gnmt", -1.0), "alpha=-1.0: expected a number from 0")]
+    ("values", "message"),
+    [
+        (("gmnt",), "expected one of none, average, gnmt"),
+        (("gnmt", -1.0), "alpha=-1.0: expected a number from 0"),
+    ],
 )
 def test_penalties_that_do_not_exist_are_refused(values, message):
     with pytest.raises(ValueError, match=message):

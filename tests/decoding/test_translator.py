@@ -291,7 +291,7 @@ def test_options_that_do_not_go_together_are_refused(options, message):
 
 @pytest.mark.parametrize("max_tokens", [0, -1, 1.5, "9", True])
 def test_a_size_of_batches_that_is_none_is_refused(folder, max_tokens):
-    with pytest.raises(InputError, match="BatchSize.tokens"):
+    with pytest.raises(InputError, match=r"BatchSize\.tokens"):
         Translator.load(folder, max_tokens=max_tokens)
 
 

@@ -17,9 +17,21 @@ from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import is_address, matching
 from seq2seq.data.folders import config_of
-from seq2seq.settings.config import Settings, did_you_mean, settings_of, taken_by, target_of
+from seq2seq.settings.config import (
+    CONF,
+    PLACES,
+    Settings,
+    check_values,
+    choices_with,
+    did_you_mean,
+    settings_of,
+    taken_by,
+    target_of,
+)
 from seq2seq.settings.devices import is_missing
-from seq2seq.settings.keys import check_choices, check_parts
+
+NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
+"""Objects that a run cannot do without."""
 
 EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
@@ -59,14 +71,61 @@ def check_keys(settings: Settings) -> None:
     """Refuse keys and values that are wrong whatever the files hold.
 
     Raises:
-        InputError: See `check_parts`; or there is no such metric or device.
+        InputError: A part is missing, no part has a key, a number is outside its range, or there is no such metric or device.
     """
-    check_parts(settings)
+    for key in (*NEEDED, "decoding"):
+        _require(settings.config, key)
     values: Any = OmegaConf.to_container(settings.config)
-    own, beam_size = values["module"].get("metrics") or {}, values["decoding"].get("beam_size", 1)
-    _check_metric(values["metric"], own, beam_size)
+    check_values(values)
+    own = values["module"].get("metrics") or {}
+    if not (isinstance(own, dict) and all(_is_node(each) for each in own.values())):
+        raise InputError(f"module.metrics={own}: expected names of scores, each with a _target_")
+    _check_choices(settings)
+    _check_metric(values["metric"], own, values["decoding"].get("beam_size", 1))
     _check_trainer(values["trainer"], settings.given)
     _check_callbacks(values)
+
+
+def _check_choices(settings: Settings) -> None:
+    """Refuse choices and keys of the command line for a part that is not there.
+
+    Raises:
+        InputError: Another choice leaves out the part; or a callback or logger has no class.
+    """
+    for group, place in PLACES.items():
+        choice = settings.given.get(group)
+        if choice not in (None, "none") and OmegaConf.select(settings.config, place) is None:
+            others = [each for each in PLACES if place.startswith(f"{PLACES[each]}.")]
+            why = next(
+                (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
+            )
+            raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
+    values: Any = OmegaConf.to_container(settings.config)
+    for group in ("callbacks", "logger"):
+        for name, node in values[group].items():
+            _check_class(f"{group}.{name}", node, settings.given)
+
+
+def _check_class(place: str, node: Any, given: Mapping[str, Any]) -> None:
+    """Refuse keys of a callback or logger that has no class; where a recipe gives them, they are left out."""
+    keys = [key for key in given if f"{key}.".startswith(f"{place}.")]
+    if not _is_node(node) and (keys or not isinstance(node, dict)):
+        needed = choices_with(keys[0]) if keys else []
+        hint = f"that needs {' or '.join(needed)}" if needed else f"give +{place}._target_=…"
+        raise InputError(f"{', '.join(keys) or place}: there is no class for {place}; {hint}")
+
+
+def _is_node(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and "_target_" in value)
+
+
+def _require(config: DictConfig, key: str) -> None:
+    value, group = OmegaConf.select(config, key), key.rpartition(".")[2]
+    if value is None or (key in NEEDED and not (isinstance(value, DictConfig) and "_target_" in value)):
+        shown = "" if value is None else f"={value!s:.40}"
+        choices = ", ".join(sorted(path.stem for path in CONF.glob(f"{group}/*.yaml")))
+        hint = f"choose {group}=… of {choices}" if choices else f"give {key}=…"
+        raise InputError(f"{key}{shown}: a run needs it; {hint}")
 
 
 def _check_metric(name: str, own: Mapping[str, Any], beam_size: int) -> None:
@@ -409,6 +468,6 @@ class SweepDirection(Callback):
         """
         overrides: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
         try:
-            check_choices(settings_of(config, overrides, "job"))
+            _check_choices(settings_of(config, overrides, "job"))
         except InputError as error:
             raise InputError(f"{' '.join(overrides)}: {error}") from error

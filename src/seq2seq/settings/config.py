@@ -74,6 +74,9 @@ BASES = {
 }
 """Node -> what its class is called, and the base class whose calls its methods take."""
 
+MOST = 2**32 - 1
+"""Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
+
 TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "epoch"]}}
 """Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
 
@@ -373,6 +376,20 @@ def check(node: Any, key: str = "") -> None:
     """
     taken = {place: {name: kind_of(hint) for name, hint in hints.items()} for place, hints in TAKEN.items()}
     refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=BY_CLASS))
+
+
+def check_values(values: Mapping[str, Any]) -> None:
+    """Refuse keys that nothing takes and values outside their bounds, as far as that is known without importing a class.
+
+    Raises:
+        InputError: Naming the key.
+    """
+    refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
+    for place, node, target in objects(values):
+        if str(target).startswith(("seq2seq.", "lightning.", "torch.")):
+            for key, value in flat(node, place).items():
+                if isinstance(value, int) and abs(value) > MOST:
+                    raise InputError(f"{key}={value}: expected at most {MOST:,}")
 
 
 def refuse(found: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
+from seq2seq.attention.masking import length_mask
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
@@ -28,7 +29,8 @@ class TranslationModule(ConfiguredModule):
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
         """Return the training loss of a batch, with label smoothing and R-Drop as configured."""
-        inputs = features, self.model.decoder.output, batch.target_output, batch.target_is_token
+        is_token = length_mask(batch.target_lengths, batch.target_output.shape[1])
+        inputs = features, self.model.decoder.output, batch.target_output, is_token
         return self.loss(*inputs, label_smoothing=self.label_smoothing)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -65,9 +67,8 @@ class TranslationModule(ConfiguredModule):
     def validation_step(self, batch: Batch, batch_idx: int) -> Tensor | None:
         """Add loss, links and greedy translations of a batch; return its attention weights (B, T, h, S), for callbacks."""
         features, weights = self(batch)
-        losses = token_cross_entropy(
-            features, self.model.decoder.output, batch.target_output, batch.target_is_token
-        )
+        is_token = length_mask(batch.target_lengths, batch.target_output.shape[1])
+        losses = token_cross_entropy(features, self.model.decoder.output, batch.target_output, is_token)
         self.scores.add(batch, losses, weights)
         if self.scores.has_texts:  # tokenizers and references
             self.scores.add_translations(batch, greedy_search(self.model, batch.source, limits=self.limits))
