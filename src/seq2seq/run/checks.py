@@ -429,7 +429,7 @@ def checked_direction(
         split, _, score = (metric if "/" in metric else metric.replace("_", "/", 1)).rpartition("/")
         split = split or "val"
         hint = did_you_mean(score, [*METRICS, *own], f"{split}/")
-        hint += "Otherwise " if hint else ""
+        hint = f"{hint}Otherwise " if hint and f" {metric}?" not in hint else ""
         raise InputError(
             f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
             f"{key}={words[1]}, or set higher_is_better on your metric"

@@ -407,7 +407,7 @@ def taken_by(key: str, path: Any) -> tuple[dict[str, Any], bool]:
 def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
     """Return the question whether another name was meant, with what stands before it; an empty text if none is like it."""
     meant = nearest(name, known)
-    return "" if meant in (None, name) else f"did you mean {before}{meant}? "
+    return f"did you mean {before}{meant}? " if meant else ""
 
 
 def target_of(key: str, path: Any) -> Callable[..., Any]:
