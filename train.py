@@ -12,9 +12,9 @@ try:
     import hydra
     from omegaconf import DictConfig
 
-    from seq2seq.run.config import HYDRA_MAIN
-    from seq2seq.run.messages import run_task, start
     from seq2seq.run.run import task
+    from seq2seq.settings.config import HYDRA_MAIN
+    from seq2seq.settings.messages import run_task, start
 except ModuleNotFoundError as missing:
     print(f"error: {sys.executable} has no package {missing.name}: run make install, then .venv/bin/python train.py …",
           file=sys.stderr)  # fmt: skip

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.attention import AttentionPooling, AveragePooling, GaussianScore
-from seq2seq.run.messages import exit_on_error
+from seq2seq.settings.messages import exit_on_error
 from seq2seq.visualization.style import GRAY, new_figure, styled
 
 DOMAIN_END = 5.0

@@ -24,7 +24,7 @@ from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair
 from seq2seq.data.words import lowered, text_word_parts
 from seq2seq.evaluation.alignment import Links, read_pharaoh
-from seq2seq.run.messages import exit_on_error
+from seq2seq.settings.messages import exit_on_error
 
 FOLDER = "data/cache/libreoffice"
 

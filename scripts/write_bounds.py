@@ -2,7 +2,7 @@
 
     python scripts/write_bounds.py
 
-They stand beside the arguments, as annotations; for classes of other packages in `seq2seq.run.bounds`. The file is read
+They stand beside the arguments, as annotations; for classes of other packages in `seq2seq.settings.bounds`. The file is read
 before PyTorch is loaded.
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 from hydra_checked import bounded, imported, objects
-from seq2seq.run.bounds import BY_CLASS
-from seq2seq.run.config import CONF
+from seq2seq.settings.bounds import BY_CLASS
+from seq2seq.settings.config import CONF
 
 
 def bounds() -> str:

@@ -172,8 +172,8 @@ def ranges_of(path):
     from omegaconf import OmegaConf
 
     from hydra_checked import bounded, in_words, leaves, objects
-    from seq2seq.run.config import package_of, stored
-    from seq2seq.run.root import Root
+    from seq2seq.settings.config import package_of, stored
+    from seq2seq.settings.root import Root
 
     package = "" if path.name == "config.yaml" else package_of(path).replace("_global_", "")
     nodes = OmegaConf.to_container(OmegaConf.load(path))

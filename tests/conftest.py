@@ -59,7 +59,7 @@ def import_what_programs_import():
     import seq2seq.run.run
     import seq2seq.training  # noqa: F401
     from seq2seq.evaluation import scores_of
-    from seq2seq.run.config import HYDRA_BASE
+    from seq2seq.settings.config import HYDRA_BASE
     from seq2seq.visualization import heatmap  # noqa: F401
 
     scores_of(["a"], ["a"], "fr")  # sacreBLEU and sacremoses, whose expressions take a second to compile

@@ -46,6 +46,7 @@ AREAS = {
     "..": ["packages/bitext/tests", "tests/data"],
     "evaluation": ["tests/evaluation"],
     "studies": ["tests/studies"],
+    "settings": ["tests/program"],
     "run": [
         "tests/training/test_kept.py",
         "tests/program/test_refusals.py",

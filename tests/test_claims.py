@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
+from seq2seq.settings.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 from tests.program.test_compare import make_run
 

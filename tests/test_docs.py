@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from PIL import Image
 
 from scripts.write_pages import write_pages
-from seq2seq.run.config import HYDRA_BASE, OBJECTS, check
+from seq2seq.settings.config import HYDRA_BASE, OBJECTS, check
 from tests.conftest import ROOT
 
 PAGES = [

@@ -10,7 +10,7 @@ from seq2seq.run.building import build
 
 
 @pytest.mark.parametrize(
-    "target", ["os.system", "seq2seq.run.config.build", "seq2seq", "seq2seq.modelsx.A", None]
+    "target", ["os.system", "seq2seq.settings.config.build", "seq2seq", "seq2seq.modelsx.A", None]
 )
 def test_a_folder_may_name_only_parts_of_this_program(target):
     with pytest.raises(InputError, match="trust_custom_code"):

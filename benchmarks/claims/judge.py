@@ -46,7 +46,7 @@ from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_ru
 from seq2seq.evaluation.metrics import METRICS, metric_of
 from seq2seq.evaluation.significance import compare
 from seq2seq.run.folder import write_json
-from seq2seq.run.messages import exit_on_error
+from seq2seq.settings.messages import exit_on_error
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results" / "claims"

@@ -16,7 +16,6 @@ from seq2seq.attention import (
     Memory,
     ScaledDotScore,
 )
-from seq2seq.common.errors import InputError
 
 SIZE = 3
 FACTORIES = {
@@ -179,7 +178,7 @@ def test_an_own_score_that_uses_keys_beside_projected_keys_is_refused():
     Attention(SIZE, 5, score=ProjectedKeys)
     with torch.device("meta"):  # as model folders are loaded
         Attention(SIZE, 5, score=ProjectedKeys)
-    with pytest.raises(InputError, match="BothKeys must not use `keys` if `projected_keys` is given"):
+    with pytest.raises(ValueError, match="BothKeys must not use `keys` if `projected_keys` is given"):
         Attention(SIZE, 5, score=BothKeys)
 
 

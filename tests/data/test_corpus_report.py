@@ -56,23 +56,18 @@ def test_overlap_counts_whole_pairs_and_sources():
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "unusual"),
+    ("text", "unusual"),
     [
-        ("en", "A plain text, isn't it? “Yes” — 5 €", ""),
-        ("en", "café", "é"),
-        ("fr", "L'été à Noël, ŒUVRE ça", ""),
-        ("fr", "mañana", "ñ"),
-        ("de", "Größe, ÄRGER", ""),
-        ("cs", "příliš žluťoučký kůň", ""),
-        ("ru", "Привет привет p", "p"),
-        ("ja", "これはテストです日本語 a", "a"),
-        ("fr-CA", "été", ""),
-        ("en", "a\u200bb\x00c\ufffdd\ue000", "\u200b\x00\ufffd\ue000"),
-        ("en", "раypal", "ра"),
+        ("A plain text, isn't it? “Yes” — 5 €", ""),
+        ("L'été à Noël, ŒUVRE ça, Größe, ÄRGER, příliš žluťoučký kůň", ""),
+        ("Привет привет p", "p"),
+        ("これはテストです日本語 a", "a"),
+        ("a\u200bb\x00c\ufffdd\ue000", "\u200b\x00\ufffd\ue000"),
+        ("раypal", "ра"),
     ],
 )
-def test_unusual_characters_are_found_by_language(language, text, unusual):
-    assert set(unusual_characters([text], language)) == set(unusual)
+def test_unusual_characters_are_of_another_script_or_seldom_meant(text, unusual):
+    assert set(unusual_characters([text])) == set(unusual)
 
 
 def test_the_report_has_every_section_and_shows_what_cannot_be_seen(tokenizers):
@@ -90,7 +85,7 @@ def test_the_report_has_every_section_and_shows_what_cannot_be_seen(tokenizers):
         "unknown     train source: unknown tokens 1, different 1: U+E000 1",
         "repeated    train: pairs that repeat another 7, sources with several translations 0",
         "overlap     validation: pairs that are in train 1, pairs whose source is 1, of 1",
-        "characters  source (en): 1 unusual: U+E000 1",
+        "characters  source: 1 unusual: U+E000 1",
         "batches     batch 1: 9 pairs, padded to 41 source and 7 target tokens; "
         "padding 73.7% source, 3.2% target",
         "batches: 2, of 2 to 9 pairs; padding 72.1% source, 37.1% target",

@@ -11,7 +11,6 @@ from seq2seq.decoding.forced import force_decode, force_translate, with_heads
 from seq2seq.decoding.search import beam_search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.models.folder import load_attending
 from seq2seq.studies.aligner import word_attention
 from tests.decoding.test_translator import exported_model
 from tests.small import VARIANTS, batch_of, model_of, steps_of
@@ -56,7 +55,7 @@ def test_forced_translations_come_in_order_and_blank_sides_are_empty(tmp_path):
 def test_attention_is_between_the_words_that_white_space_separates(tmp_path):
     exported_model(tmp_path)
     pairs = [*PAIRS, SentencePair("a b,c d", "c!")]
-    found = word_attention(load_attending(tmp_path / "model"), pairs, device="cpu", max_tokens=64)
+    found = word_attention(tmp_path / "model", pairs, ("a", "b"), device="cpu", max_tokens=64)
     assert [each.shape for each in found] == [(3, 4), (0, 0), (2, 1), (0, 0), (1, 3)]
     assert argmax_links(found[1]) == frozenset()
     assert all((each.sum(axis=1) < 1).all() for each in found)

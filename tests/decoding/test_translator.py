@@ -277,11 +277,11 @@ def test_a_token_that_attends_to_no_word_is_linked_to_none():
         ({"beam_size": 0}, "beam"),
         ({"beam_size": 2, "num_best": 3}, "3 best of a beam of 2"),
         ({"beam_size": 2, "sampling": {}}, "not a beam of 2"),
-        ({"beam_size": 1, "length_penalty": "mean"}, "no length penalty 'mean'"),
+        ({"beam_size": 1, "length_penalty": "mean"}, "name='mean'"),
         ({"beam_size": 1, "sampling": {"temperature": 0.0}}, "temperature"),
-        ({"max_ratio": "1"}, "max ratio '1'"),
-        ({"min_ratio": [0.5]}, "min ratio"),
-        ({"length_penalty": "gnmt", "length_penalty_alpha": "0.6"}, "length penalty alpha '0.6'"),
+        ({"max_ratio": "1"}, "max_ratio='1'"),
+        ({"min_ratio": [0.5]}, "min_ratio"),
+        ({"length_penalty": "gnmt", "length_penalty_alpha": "0.6"}, "alpha='0.6'"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message):
@@ -291,7 +291,7 @@ def test_options_that_do_not_go_together_are_refused(options, message):
 
 @pytest.mark.parametrize("max_tokens", [0, -1, 1.5, "9", True])
 def test_a_size_of_batches_that_is_none_is_refused(folder, max_tokens):
-    with pytest.raises(InputError, match="max tokens"):
+    with pytest.raises(InputError, match=r"BatchSize\.tokens"):
         Translator.load(folder, max_tokens=max_tokens)
 
 

@@ -18,7 +18,7 @@ from seq2seq.decoding.search import beam_search
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.layers import GRUCell
 from seq2seq.run.building import build
-from seq2seq.run.config import HYDRA_BASE
+from seq2seq.settings.config import HYDRA_BASE
 from seq2seq.training import TranslationModule
 from seq2seq.training.losses import token_cross_entropy
 from tests.conftest import ROOT

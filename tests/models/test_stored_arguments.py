@@ -14,8 +14,8 @@ from seq2seq.common.numbers import Few
 from seq2seq.data import Tokenizer
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.folder import load_model_folder
-from seq2seq.run.config import check
 from seq2seq.run.earlier import earlier_start
+from seq2seq.settings.config import check
 from seq2seq.training import TranslationModule
 from tests.conftest import ROOT
 from tests.small import DECODERS

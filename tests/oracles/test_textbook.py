@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_dir
 from torch import nn
 
 from seq2seq.run.building import build
-from seq2seq.run.config import HYDRA_BASE
+from seq2seq.settings.config import HYDRA_BASE
 from tests.conftest import ROOT
 from tests.small import batch_of
 

@@ -13,8 +13,8 @@ from scripts.write_bounds import bounds
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat
 from seq2seq.run.checks import check_early
-from seq2seq.run.config import CONF, complete, composed, settings_of, stored
-from seq2seq.run.root import Root
+from seq2seq.settings.config import CONF, complete, composed, settings_of, stored
+from seq2seq.settings.root import Root
 
 CHOICES = [
     [],

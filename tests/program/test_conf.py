@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.common.errors import InputError
 from seq2seq.run.checks import check_early
-from seq2seq.run.config import complete, composed, settings_of
+from seq2seq.settings.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs
 

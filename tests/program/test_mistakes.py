@@ -16,8 +16,8 @@ import seq2seq
 from seq2seq import InputError
 from seq2seq.cli.main import main
 from seq2seq.common.named import flat
-from seq2seq.run.config import CONF, composed, given_keys, settings_of
 from seq2seq.run.run import run
+from seq2seq.settings.config import CONF, composed, given_keys, settings_of
 from tests.conftest import TINY
 
 PARALLEL = ["data=parallel", "data.split.validation=0.2", "tokenizer=words", "data.source_language=en",

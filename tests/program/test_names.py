@@ -14,8 +14,8 @@ from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
 from hydra_plugins.hydra_subprocess_launcher.subprocess_launcher import SubprocessLauncher
-from seq2seq.run.config import CONF, HYDRA_BASE, composed
-from seq2seq.run.names import folder_name, run_name
+from seq2seq.settings.config import CONF, HYDRA_BASE, composed
+from seq2seq.settings.names import folder_name, run_name
 
 ODD = [
     "+x=a/b,a-b", "+x=/a/b.tsv,/a-b.tsv", "+x=../a,..", "+x='a b','a  b?'", "+x='a b','a  b'", "+x='it\\'s',its", "+x='\"',''", "+x='',' '",

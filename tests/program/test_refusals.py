@@ -12,7 +12,7 @@ from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.checks import check_early
-from seq2seq.run.config import complete, composed, settings_of
+from seq2seq.settings.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
 
 LINES = [f"the {n} cats see a dog ." for n in range(40)]

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq.decoding import scoring
-from seq2seq.run.messages import exit_on_error
+from seq2seq.settings.messages import exit_on_error
 from tests.conftest import TINY
 from tests.small import forget_checksums
 

@@ -16,10 +16,10 @@ from omegaconf import OmegaConf
 from seq2seq.common.errors import InputError, TrainingInterrupted
 from seq2seq.data import PairsCorpus
 from seq2seq.models.start import start_from
-from seq2seq.run.config import composed, settings_of
 from seq2seq.run.earlier import Earlier
 from seq2seq.run.folder import save_config
 from seq2seq.run.sizes import sizes
+from seq2seq.settings.config import composed, settings_of
 from seq2seq.training import TranslationModule
 from seq2seq.training.averages import EpochMean
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint

@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import BatchSizeFinder, ModelCheckpoint
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.checks import check_callbacks, checkpoint_files, directions
-from seq2seq.run.config import composed, settings_of
+from seq2seq.settings.config import composed, settings_of
 from seq2seq.training.checkpoint import PeriodicCheckpoint
 from seq2seq.training.kept import checkpoint_to_keep
 from seq2seq.training.resume import ResumeState, moved

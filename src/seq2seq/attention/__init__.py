@@ -7,6 +7,7 @@
 """
 
 from seq2seq.attention.attention import AdditiveScore, Attention, Memory
+from seq2seq.attention.masking import length_mask, masked_softmax
 from seq2seq.attention.other_kinds import (
     AttentionHistory,
     CoverageScore,
@@ -15,7 +16,6 @@ from seq2seq.attention.other_kinds import (
     MonotonicAlignment,
     MultiHeadAttention,
 )
-from seq2seq.attention.masking import length_mask, masked_softmax
 from seq2seq.attention.other_scores import (
     BilinearScore,
     DotScore,

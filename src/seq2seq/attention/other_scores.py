@@ -12,8 +12,6 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from seq2seq.common.errors import InputError
-
 
 class Score(Protocol):
     """What an attention calls to compare queries with keys."""
@@ -167,7 +165,7 @@ def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     """Check a score of the user's own.
 
     Raises:
-        InputError: Its scores have the wrong shape, or depend on `keys` although `projected_keys` is given.
+        ValueError: Its scores have the wrong shape, or depend on `keys` although `projected_keys` is given.
     """
     name, queries, keys = type(score).__name__, torch.ones(1, 2, query_size), torch.ones(1, 3, key_size)
     if keys.is_meta:  # the model of a folder, which was checked before its training
@@ -176,12 +174,12 @@ def check_score(score: nn.Module, query_size: int, key_size: int) -> None:
     raw, projected = (keys, keys) if project is None else (keys * torch.nan, project(keys))
     scores = score(queries, raw, projected)
     if scores.shape != (1, 2, 3):
-        raise InputError(
+        raise ValueError(
             f"{name} returned scores of shape {tuple(scores.shape)} for 1 sentence, 2 queries and 3 keys: the shape "
             "must be (batch, queries, keys), here (1, 2, 3)"
         )
     if project is not None and scores.isnan().any():
-        raise InputError(f"{name} must not use `keys` if `projected_keys` is given: a decoder has no others")
+        raise ValueError(f"{name} must not use `keys` if `projected_keys` is given: a decoder has no others")
 
 
 def _squared_distances(queries: Tensor, keys: Tensor) -> Tensor:

@@ -11,11 +11,11 @@ from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.folders import config_of, model_path, pairs_of_run, split_of_run
 from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.decoding import PenaltyName
-from seq2seq.run.config import as_value, composed, settings_of
-from seq2seq.run.devices import Device
 from seq2seq.run.folder import read_json
-from seq2seq.run.messages import message_of
 from seq2seq.run.run import run
+from seq2seq.settings.config import as_value, composed, settings_of
+from seq2seq.settings.devices import Device
+from seq2seq.settings.messages import message_of
 
 
 class Run:
@@ -44,10 +44,7 @@ class Run:
     @cached_property
     def knows(self) -> Any:
         """What text the model knows, a `Knowledge`: examples, and the bound of a guess; None for one of an earlier version."""
-        from seq2seq.models.folder import Knowledge
-
-        path = config_of(self.folder)
-        return Knowledge.of(read_json(path).get("knows"), f"{path}")
+        return (next(iter(self._translators.values()), None) or self.translator).knows
 
     @property
     def translator(self) -> Any:
@@ -288,12 +285,10 @@ class Run:
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
         announce(f"aligning {counted(len(pairs), 'sentence pair')}")
-        from seq2seq.decoding.scoring import unknown_counts  # which loads PyTorch
-        from seq2seq.models.folder import load_attending
-
-        model = load_attending(self.folder, trust_custom_code=self.trust_custom_code)
-        unknown_counts(model.source_tokenizer.unknown, [pair.source for pair in pairs], source, target)
-        found = word_attention(model, pairs, device=device, max_tokens=max_tokens)
+        found = word_attention(
+            self.folder, pairs, (source, target),
+            device=device, max_tokens=max_tokens, trust_custom_code=self.trust_custom_code,
+        )  # fmt: skip
         return aligned(pairs, found, method, right)
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:

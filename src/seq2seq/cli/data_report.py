@@ -7,8 +7,8 @@ from typing import Annotated
 from seq2seq.common.progress import announce
 from seq2seq.run.building import read_data
 from seq2seq.run.checks import check_early
-from seq2seq.run.config import complete, composed, settings_of
 from seq2seq.run.sizes import said, sizes
+from seq2seq.settings.config import complete, composed, settings_of
 
 
 def data_report(overrides: Annotated[Sequence[str], "KEY=VALUE"] = ()) -> None:

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         function = command(given[0])
         options = parser_of(given[0], function).parse(given[1:])
-        from seq2seq.run.messages import exit_on_error
+        from seq2seq.settings.messages import exit_on_error
 
         warnings.formatwarning = lambda message, *_, **__: (
             f"WARNING: {message}\n"

@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le
 from seq2seq.cli.options import Count, Model
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.run.devices import Device
+from seq2seq.settings.devices import Device
 
 FAMILIES = {"127.0.0.1": socket.AF_INET, "0.0.0.0": socket.AF_INET, "::": socket.AF_INET6}
 """Addresses: this machine only, all of IPv4, all of IPv6."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import hydra
 from omegaconf import DictConfig
 
-from seq2seq.run.config import CONF, HYDRA_MAIN
-from seq2seq.run.messages import run_task, start
 from seq2seq.run.run import task
+from seq2seq.settings.config import CONF, HYDRA_MAIN
+from seq2seq.settings.messages import run_task, start
 
 
 @hydra.main(config_path=str(CONF), config_name="config", **HYDRA_MAIN)

@@ -19,7 +19,6 @@ from seq2seq.data.text import stream_lines
 
 if TYPE_CHECKING:
     from seq2seq.decoding.translation import Translation
-    from seq2seq.models.folder import Knowledge
 
 
 def translate(
@@ -107,7 +106,7 @@ def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -
     return translation.text
 
 
-def _facts(translation: "Translation", knows: "Knowledge | None") -> Iterator[str]:
+def _facts(translation: "Translation", knows: Any) -> Iterator[str]:
     """Yield what is shown below a translation on a terminal; nothing below a blank one."""
     if translation.target_tokens:
         from seq2seq.visualization.terminal import matrix_lines

@@ -1,10 +1,11 @@
 """Numbers as arguments take them: types with bounds, which refuse other values before anything is built."""
 
-from numbers import Integral, Real
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from hydra_checked import arguments_of, fits, in_words, kind_of
 from seq2seq.common.errors import InputError
 
 Positive = Annotated[int, Ge(1)]
@@ -35,23 +36,25 @@ Rate = Annotated[float, Gt(0)]
 """Of learning."""
 
 
-def require_numbers(**values: object) -> None:
-    """Refuse values that are no numbers, such as text; None is left out.
+Ratio = Annotated[float, Ge(0), Le(10**6)]
+"""Of target tokens to source tokens."""
+
+
+@cache
+def _kinds(owner: type) -> dict[str, Any]:
+    kinds = {name: kind_of(hint) for name, hint in arguments_of(owner)[0].items()}
+    return {name: kind for name, kind in kinds.items() if all(each["is"] != "node" for each in kind)}
+
+
+def require_bounds(owner: object) -> None:
+    """Refuse attributes that the annotations of the arguments of the same names forbid.
 
     Raises:
-        InputError: A value is none.
+        InputError: Naming the argument, its value and what it may be.
     """
-    for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
-            raise InputError(f"{name.replace('_', ' ')} {value!r}: give a number")
-
-
-def require_counts(**values: object) -> None:
-    """Refuse values that are no whole numbers above 0; None is left out.
-
-    Raises:
-        InputError: A value is none.
-    """
-    for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise InputError(f"{name.replace('_', ' ')} {value!r}: give a whole number above 0")
+    made_of: Any = type(owner)
+    for name, kind in _kinds(made_of).items():
+        value = getattr(owner, name, None)
+        takes = value is not None or any(each["is"] in ("null", "any") for each in kind)
+        if hasattr(owner, name) and not (takes and fits(value, kind)):
+            raise InputError(f"{made_of.__name__}.{name}={value!r}: expected {in_words(kind)}")

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2seq.attention.masking import length_mask
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 
@@ -125,7 +124,7 @@ class SourceBatch:
     @property
     def is_token(self) -> Tensor:
         """True on real tokens, False on padding."""
-        return length_mask(self.lengths, self.ids.shape[1])
+        return _is_token(self.ids, self.lengths)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "SourceBatch":
         """Return the same batch on another device."""
@@ -168,12 +167,16 @@ class Batch:
     @property
     def target_is_token(self) -> Tensor:
         """True where `target_output` is a real token, False on padding."""
-        return length_mask(self.target_lengths, self.target_output.shape[1])
+        return _is_token(self.target_output, self.target_lengths)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Batch":
         """Return the same batch on another device."""
         moved = (getattr(self, field.name).to(device, non_blocking=non_blocking) for field in fields(self))
         return Batch(*moved)
+
+
+def _is_token(ids: Tensor, lengths: Tensor) -> Tensor:
+    return torch.arange(ids.shape[1], device=ids.device) < lengths.unsqueeze(-1)
 
 
 def _padded(sentences: Sequence[Ids], *, first: tuple[int, ...], last: tuple[int, ...]) -> Tensor:

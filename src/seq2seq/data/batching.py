@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.common.numbers import require_counts
+from seq2seq.common.numbers import Positive, require_bounds
 from seq2seq.data.batch import Batch, EncodedSplit
 
 Lengths = NDArray[np.integer]
@@ -26,14 +26,14 @@ class BatchSize:
             None for no limit. A single pair above the limit is a batch by itself.
 
     Raises:
-        InputError: A value is no whole number above 0.
+        InputError: See `require_bounds`.
     """
 
-    sentences: int | None
-    tokens: int | None
+    sentences: Positive | None
+    tokens: Positive | None
 
     def __post_init__(self) -> None:
-        require_counts(batch_size=self.sentences, max_tokens=self.tokens)
+        require_bounds(self)
 
 
 def shuffled_order(

@@ -14,7 +14,7 @@ import lightning.pytorch as pl
 import numpy as np
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.numbers import Positive, Seed
+from seq2seq.common.numbers import Positive, Seed, require_bounds
 from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
@@ -41,6 +41,9 @@ class MaxLength:
 
     tokens: Positive | None = None
     over: Literal["drop", "cut"] = "drop"
+
+    def __post_init__(self) -> None:
+        require_bounds(self)
 
     @classmethod
     def of(cls, given: "int | MaxLength | Mapping[str, Any] | None") -> "MaxLength":
@@ -147,10 +150,9 @@ class TranslationDataModule(pl.LightningDataModule):
         require_language_code("data.source_language", source_language)
         require_language_code("data.target_language", target_language)
         self.max_length = MaxLength.of(max_length)
-        for key, number in (("batch_size", batch_size), ("max_tokens", max_tokens),
-                            ("max_length", self.max_length.tokens), ("max_examples", max_examples)):  # fmt: skip
-            if number is not None and number < 1:
-                raise InputError(f"data.{key}={number}: a number above 0 is needed")
+        BatchSize(batch_size, max_tokens)  # refuses others
+        if max_examples is not None and max_examples < 1:
+            raise InputError(f"data.max_examples={max_examples}: a number above 0 is needed")
         self.split = Split.of(split) if split else None
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 
-from hydra_checked import nearest
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import PARTS, is_within, named
 from seq2seq.common.progress import counted
@@ -83,7 +83,8 @@ def config_of(name: str | Path) -> Path:
     known = [*SHIPPED, *(str(each.parent if each.name == "model" else each) for each in sorted(runs))]
     *first, source, target = ["", *str(path).split("-")]
     other = "-".join([*first[1:], target, source])
-    meant = f"{other}, which translates the other way" if other in SHIPPED else nearest(str(path), known)
+    near = f"{other}, which translates the other way" if other in SHIPPED else None
+    meant = near or next(iter(get_close_matches(str(path), known, n=1)), None)
     raise InputError(
         f"{path}: there is no such folder; {f'did you mean {meant}? ' if meant else ''}give a run folder, "
         f"a model folder, or the name of a shipped model: {', '.join(SHIPPED)}"

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from seq2seq.common.progress import counted
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
-from seq2seq.data.languages import base_language
 from seq2seq.data.text import SentencePair, compared, normalize
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
@@ -21,12 +20,6 @@ if TYPE_CHECKING:  # it imports Lightning
     from seq2seq.data.datamodule import TranslationDataModule
 
 Splits = Mapping[str, EncodedSplit]
-
-LETTERS = {
-    "en": "", "fr": "àâæçéèêëîïôœùûüÿ", "de": "äöüß", "cs": "áčďéěíňóřšťúůýž", "es": "áéíñóúü",
-    "it": "àéèìîòóù", "pt": "áâãàçéêíóôõú", "nl": "áéëïíóöúü",
-}  # fmt: skip
-"""Letters of a language in addition to a to z."""
 
 FOLD, SHORT = 3, 8
 """An outlier's length ratio differs by this factor; its longer side has at least this many tokens."""
@@ -86,9 +79,8 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
                 f"{name}: pairs that are in train {pairs:,}, pairs whose source is {sources:,}, of {len(split):,}"
             )
     for number, side in enumerate(("source", "target")):
-        language = tokenizers[number].language
-        counts = unusual_characters(chain.from_iterable(each[number] for each in sides.values()), language)
-        characters.append(f"{side} ({language}): {len(counts):,} unusual{listed(counts)}")
+        counts = unusual_characters(chain.from_iterable(each[number] for each in sides.values()))
+        characters.append(f"{side}: {len(counts):,} unusual{listed(counts)}")
     train = splits["train"]
     # one special token a side: <eos> of the source, <bos> or <eos> of the target
     lengths = train.source.lengths + 1, train.target.lengths + 1
@@ -174,29 +166,23 @@ def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tup
     )
 
 
-def unusual_characters(sentences: Iterable[str], language: str) -> Counter[str]:
-    """Count characters that are unusual in text of a language.
+def unusual_characters(sentences: Iterable[str]) -> Counter[str]:
+    """Count characters that are unusual in a text.
 
-    Those are letters outside its alphabet, or, where `LETTERS` lacks the language, outside the script that most
-    letters of the text are of; and signs that are seldom meant: controls, invisible marks, private and unassigned
-    characters, U+FFFD.
+    Those are letters outside the script that most letters are of, and signs that are seldom meant: controls, invisible
+    marks, private and unassigned characters, U+FFFD.
     """
-    counts = Counter(chain.from_iterable(sentences))
-    base = base_language(language)
-    usual = set("abcdefghijklmnopqrstuvwxyz" + LETTERS.get(base, ""))
-    if base not in LETTERS:
-        scripts: Counter[str] = Counter()
-        for char in filter(str.isalpha, counts):
-            scripts[_script(char)] += counts[char]
-        main = {script for script, _ in scripts.most_common(1)}
-        usual = {char.lower() for char in counts if _script(char) in main}
+    counts, scripts = Counter(chain.from_iterable(sentences)), Counter[str]()
+    for char in filter(str.isalpha, counts):
+        scripts[_script(char)] += counts[char]
+    main = {script for script, _ in scripts.most_common(1)}
     return Counter(
         {
             char: number
             for char, number in counts.items()
             if char == "\N{REPLACEMENT CHARACTER}"
             or unicodedata.category(char)[0] == "C"
-            or (char.isalpha() and char.lower() not in usual)
+            or (char.isalpha() and _script(char) not in main)
         }
     )
 

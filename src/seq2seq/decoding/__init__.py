@@ -3,13 +3,12 @@
 What a configuration names is here, and does not load PyTorch.
 """
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
 
 PenaltyName = Literal["none", "average", "gnmt"]
 """See `seq2seq.decoding.search.LengthPenalty`."""
 
-PENALTIES: tuple[str, ...] = get_args(PenaltyName)
-"""Their names."""
-
-MAX_BEAM = 100_000
-"""Maximum size of a beam."""
+BeamSize = Annotated[int, Ge(1), Le(100_000)]
+"""Number of hypotheses of a search; 1: greedy."""

@@ -9,18 +9,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.numbers import require_counts, require_numbers
+from seq2seq.common.numbers import NotNegative, Positive, Ratio, Weight, require_bounds
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
-from seq2seq.decoding import MAX_BEAM, PENALTIES
+from seq2seq.decoding import BeamSize, PenaltyName
 from seq2seq.decoding.greedy import GROUP_SIZE, Stepper, greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis, Models
 from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
@@ -39,21 +39,17 @@ class LengthPenalty:
 
     Attributes:
         name: One of the above.
-        alpha: Exponent of ``gnmt``, at least 0; 0: no penalty.
+        alpha: Exponent of ``gnmt``; 0: no penalty.
 
     Raises:
-        InputError: The name is unknown, or the exponent negative.
+        InputError: See `require_bounds`.
     """
 
-    name: str = "none"
-    alpha: float = 0.6
+    name: PenaltyName = "none"
+    alpha: Weight = 0.6
 
     def __post_init__(self) -> None:
-        if self.name not in PENALTIES:
-            raise InputError(f"no length penalty {self.name!r}: choose {', '.join(PENALTIES)}")
-        require_numbers(length_penalty_alpha=self.alpha)
-        if not self.alpha >= 0:
-            raise InputError(f"the exponent of a length penalty is at least 0, not {self.alpha}")
+        require_bounds(self)
 
     def apply(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """Return the scores for ranking: log-probabilities divided by the penalty of their lengths."""
@@ -144,29 +140,20 @@ class Sampling:
     """Options of sampling.
 
     Attributes:
-        temperature: Divisor of the logits, from 1e-6 to 1e6; with small values, sampling approaches greedy search.
+        temperature: Divisor of the logits; with small values, sampling approaches greedy search.
         top_k: Number of most probable tokens to sample from, of equal ones those of smaller ids; None: all tokens.
         seed: Seed of the random numbers.
 
     Raises:
-        InputError: The temperature is out of its range, `top_k` is less than 1, or `seed` less than 0.
+        InputError: See `require_bounds`.
     """
 
-    temperature: float = 1.0
-    top_k: int | None = None
-    seed: int = 1
+    temperature: Annotated[float, Ge(1e-6), Le(10**6)] = 1.0  # quotients of logits stay finite numbers
+    top_k: Positive | None = None
+    seed: NotNegative = 1
 
     def __post_init__(self) -> None:
-        require_numbers(temperature=self.temperature)
-        require_counts(top_k=self.top_k)
-        if not isinstance(self.seed, Integral):
-            raise InputError(f"seed {self.seed!r}: give a whole number")
-        if not 1e-6 <= self.temperature <= 1e6:  # quotients of logits stay finite numbers
-            raise InputError(
-                f"the temperature is from 1e-6, which is greedy search, to 1e6, not {self.temperature}"
-            )
-        if self.seed < 0:
-            raise InputError(f"a seed is at least 0, not {self.seed}")
+        require_bounds(self)
 
 
 def sample_search(
@@ -439,27 +426,20 @@ class Search:
         sampling: Options of sampling; None: greedy or beam search.
 
     Raises:
-        InputError: A value is out of range, or values contradict each other.
+        InputError: See `require_bounds`; or values contradict each other.
     """
 
-    beam_size: int = 1
-    num_best: int = 1
+    beam_size: BeamSize = 1
+    num_best: Positive = 1
     penalty: LengthPenalty = NO_PENALTY
-    min_ratio: float | None = None
-    max_ratio: float | None = None
+    min_ratio: Ratio | None = None
+    max_ratio: Ratio | None = None
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
-        require_numbers(min_ratio=self.min_ratio, max_ratio=self.max_ratio)
+        require_bounds(self)
         self.limits(LengthLimits(max_ratio=1e6))
-        for name, size in (("beam size", self.beam_size), ("number of translations", self.num_best)):
-            if not isinstance(size, Integral) or isinstance(size, bool):
-                raise InputError(f"{name} {size!r}: give a whole number")
-        if self.beam_size > MAX_BEAM:
-            raise InputError(f"beam size {self.beam_size}: give {MAX_BEAM:,} at most")
-        if not 1 <= self.num_best <= self.beam_size:
-            if self.beam_size < 1:
-                raise InputError(f"beam size {self.beam_size}: give 1 (greedy search) or more")
+        if self.num_best > self.beam_size:
             raise InputError(
                 f"{self.num_best} best of a beam of {self.beam_size}: give 1 to {self.beam_size}"
             )
@@ -488,7 +468,7 @@ GREEDY = Search()
 
 def search_from_options(
     *,
-    length_penalty: str = "none",
+    length_penalty: PenaltyName = "none",
     length_penalty_alpha: float = 0.6,
     sampling: Mapping[str, Any] | None = None,
     **values: Any,

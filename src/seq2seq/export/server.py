@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2seq.common import VERSION
+from seq2seq.decoding import PenaltyName
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.sentences import translate_texts
 from seq2seq.decoding.translation import Translation
@@ -214,7 +215,7 @@ class TranslationQueue:
         return batch
 
     def _answers(self, texts: list[str], width: int, alternatives: int, weights: bool) -> list[Answer]:
-        penalty = "average" if width > 1 else "none"
+        penalty: PenaltyName = "average" if width > 1 else "none"
         search = search_from_options(beam_size=width, num_best=alternatives, length_penalty=penalty)
         found = translate_texts(self.translator, texts, search=search, return_attention=weights)
         return [answer_of(translations, weights=weights) for translations in found]

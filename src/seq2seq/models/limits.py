@@ -1,19 +1,23 @@
 """Length limits of translations."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import floor
+from typing import Annotated
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2seq.common.errors import InputError
-from seq2seq.common.numbers import require_numbers
+from seq2seq.common.numbers import Ratio, require_bounds
 
 MAX_TOKENS = 1000
 """Maximum number of tokens of a sentence; further tokens are not translated. Time and memory are quadratic."""
 
+
+Length = Annotated[int, Ge(0), Le(10**6)]
+"""Number of tokens."""
 
 PARTS = 10_000
 """Ratios are counted in ten-thousandths, so that a length is the same in Python and in the JavaScript of a page."""
@@ -32,22 +36,16 @@ class LengthLimits:
         max_source: Number of tokens that no source sentence of the training exceeds; None: not known.
 
     Raises:
-        InputError: A value is not between 0 and a million, or `max_extra` is no integer.
+        InputError: See `require_bounds`.
     """
 
-    min_ratio: float = 0.0
-    max_ratio: float = 2.0
-    max_extra: int = 10
-    max_source: int | None = None
+    min_ratio: Ratio = 0.0
+    max_ratio: Ratio = 2.0
+    max_extra: Length = 10
+    max_source: Length | None = None
 
     def __post_init__(self) -> None:
-        numbers = {field.name: getattr(self, field.name) for field in fields(self)}
-        require_numbers(**numbers)
-        for value in (each for each in numbers.values() if each is not None):
-            if not 0 <= value <= 1e6:
-                raise InputError(f"a bound of a length is 0 to a million, not {value!r}")
-        if self.max_extra != int(self.max_extra):
-            raise InputError(f"max_extra is a whole number of tokens, not {self.max_extra!r}")
+        require_bounds(self)
 
     @classmethod
     def fitted(

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_checked import objects
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import is_within, packages_of
+from seq2seq.common.named import is_within, named, packages_of
 from seq2seq.run.checks import check_callbacks
-from seq2seq.run.config import HAS_WHITELIST, UTILS, Settings, target_of
 from seq2seq.run.sizes import said
+from seq2seq.settings.config import HAS_WHITELIST, UTILS, Settings, target_of
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -93,8 +92,8 @@ def require_tokenizers(settings: Settings, saved: "SavedModel") -> None:
 
 def has_own_classes(config: DictConfig) -> bool:
     """Return whether model or data are made of classes that are not this program's."""
-    parts = (OmegaConf.to_container(config[name]) for name in ("model", "data"))
-    return any(not is_within(node["_target_"], ["seq2seq"]) for part in parts for _, node, _ in objects(part))
+    parts = [OmegaConf.to_container(config[name]) for name in ("model", "data")]
+    return any(not is_within(target, ["seq2seq"]) for target in named(parts))
 
 
 def prepare(

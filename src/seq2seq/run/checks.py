@@ -13,31 +13,25 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
 
-from hydra_checked import arguments_of, nearest, objects, parameters_of, problems
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import is_address, matching
 from seq2seq.data.folders import config_of
-from seq2seq.run.config import (
+from seq2seq.settings.config import (
     CONF,
-    PASSED,
     PLACES,
     Settings,
+    check_values,
     choices_with,
-    refuse,
+    did_you_mean,
     settings_of,
-    stored,
+    taken_by,
     target_of,
 )
-from seq2seq.run.devices import is_missing
-from seq2seq.run.root import Root
+from seq2seq.settings.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
 """Objects that a run cannot do without."""
-
-MOST = 2**32 - 1
-"""Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
 EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
@@ -77,35 +71,48 @@ def check_keys(settings: Settings) -> None:
     """Refuse keys and values that are wrong whatever the files hold.
 
     Raises:
-        InputError: A part is missing, a number is outside its range, or there is no such metric or device.
+        InputError: A part is missing, no part has a key, a number is outside its range, or there is no such metric or device.
     """
-    config = settings.config
     for key in (*NEEDED, "decoding"):
-        _require(config, key)
-    values = OmegaConf.to_container(config)
-    refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
-    assert isinstance(values, dict)
+        _require(settings.config, key)
+    values: Any = OmegaConf.to_container(settings.config)
+    check_values(values)
     own = values["module"].get("metrics") or {}
     if not (isinstance(own, dict) and all(_is_node(each) for each in own.values())):
         raise InputError(f"module.metrics={own}: expected names of scores, each with a _target_")
     _check_choices(settings)
-    _check_numbers(values)
-    _check_metric(str(config.metric), own, config.decoding.get("beam_size", 1))
+    _check_metric(values["metric"], own, values["decoding"].get("beam_size", 1))
     _check_trainer(values["trainer"], settings.given)
-    _check_classes(values, settings.given)
     _check_callbacks(values)
 
 
-def _check_classes(values: Mapping[Any, Any], given: Mapping[str, Any]) -> None:
-    """Refuse keys of a callback or logger that has no class; where a recipe gives them, they are left out."""
+def _check_choices(settings: Settings) -> None:
+    """Refuse choices and keys of the command line for a part that is not there.
+
+    Raises:
+        InputError: Another choice leaves out the part; or a callback or logger has no class.
+    """
+    for group, place in PLACES.items():
+        choice = settings.given.get(group)
+        if choice not in (None, "none") and OmegaConf.select(settings.config, place) is None:
+            others = [each for each in PLACES if place.startswith(f"{PLACES[each]}.")]
+            why = next(
+                (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
+            )
+            raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
+    values: Any = OmegaConf.to_container(settings.config)
     for group in ("callbacks", "logger"):
-        for name, node in (values[group] or {}).items():
-            place = f"{group}.{name}"
-            keys = [key for key in given if f"{key}.".startswith(f"{place}.")]
-            if not _is_node(node) and (keys or not isinstance(node, dict)):
-                needed = choices_with(keys[0]) if keys else []
-                hint = f"that needs {' or '.join(needed)}" if needed else f"give +{place}._target_=…"
-                raise InputError(f"{', '.join(keys) or place}: there is no class for {place}; {hint}")
+        for name, node in values[group].items():
+            _check_class(f"{group}.{name}", node, settings.given)
+
+
+def _check_class(place: str, node: Any, given: Mapping[str, Any]) -> None:
+    """Refuse keys of a callback or logger that has no class; where a recipe gives them, they are left out."""
+    keys = [key for key in given if f"{key}.".startswith(f"{place}.")]
+    if not _is_node(node) and (keys or not isinstance(node, dict)):
+        needed = choices_with(keys[0]) if keys else []
+        hint = f"that needs {' or '.join(needed)}" if needed else f"give +{place}._target_=…"
+        raise InputError(f"{', '.join(keys) or place}: there is no class for {place}; {hint}")
 
 
 def _is_node(value: Any) -> bool:
@@ -121,27 +128,6 @@ def _require(config: DictConfig, key: str) -> None:
         raise InputError(f"{key}{shown}: a run needs it; {hint}")
 
 
-def _check_choices(settings: Settings) -> None:
-    """Refuse a choice of the command line for a part that another choice leaves out."""
-    for group, place in PLACES.items():
-        choice = settings.given.get(group)
-        if choice not in (None, "none") and OmegaConf.select(settings.config, place) is None:
-            others = [each for each in PLACES if place.startswith(f"{PLACES[each]}.")]
-            why = next(
-                (f" with {each}={settings.given[each]}" for each in others if each in settings.given), ""
-            )
-            raise InputError(f"{group}={choice}: there is no {place}{why}: leave out {group}={choice}")
-
-
-def _check_numbers(values: Mapping[Any, Any]) -> None:
-    """Refuse whole numbers that PyTorch cannot hold."""
-    for place, node, target in objects(values):
-        if str(target).startswith(("seq2seq.", "lightning.", "torch.")):
-            for key, value in flat(node, place).items():
-                if isinstance(value, int) and abs(value) > MOST:
-                    raise InputError(f"{key}={value}: expected at most {MOST:,}")
-
-
 def _check_metric(name: str, own: Mapping[str, Any], beam_size: int) -> None:
     """Refuse the name of a metric that this run does not have; those of `own` are the user's."""
     from seq2seq.evaluation.metrics import METRICS, named_by
@@ -151,8 +137,7 @@ def _check_metric(name: str, own: Mapping[str, Any], beam_size: int) -> None:
     known = [*(each for each, metric in METRICS.items() if metric.score is not None), *own]
     is_known = score in known or named_by(score, own)
     if split not in ("val", "test") or search not in ("", "greedy", "beam") or not is_known:
-        meant = nearest(score or name, known)
-        hint = f"did you mean {split if score else 'val'}/{meant}? " if meant else ""
+        hint = did_you_mean(score or name, known, f"{split if score else 'val'}/")
         raise InputError(
             f"metric={name}: there is no such score; {hint}write val/NAME, or val/beam/NAME for beam search, with one "
             f"of {', '.join(known)}"
@@ -317,14 +302,14 @@ def _of_callback(
                 f"{key}: config.yaml and a run that continues would not have what it finds: give {FINDERS[each.__name__]}"
             )
     chosen: dict[str, Any] = {}
-    monitor = parameters_of(target).get("monitor")
+    monitor = inspect.signature(target).parameters.get("monitor")
     monitored = node.get("monitor", None if monitor is None else monitor.default)
     if isinstance(monitored, str) and re.match(r"val/(greedy|beam)/|test/", monitored):
         raise InputError(
             f"{key}.monitor={monitored}: validations while training have scores of greedy search, such as "
             f"val/{monitored.rpartition('/')[2]}"
         )
-    if isinstance(monitored, str) and ("mode" in node or "mode" in arguments_of(target)[0]):
+    if isinstance(monitored, str) and ("mode" in node or "mode" in taken_by(key, node._target_)[0]):
         chosen = _mode(key, node.get("mode"), monitored, own)
     elif "mode" in node and node.mode is None:
         chosen[f"{key}.mode"] = "min"  # nothing is compared
@@ -443,8 +428,8 @@ def checked_direction(
     if right is None and given is None:
         split, _, score = (metric if "/" in metric else metric.replace("_", "/", 1)).rpartition("/")
         split = split or "val"
-        meant = nearest(score, [*METRICS, *own])
-        hint = f"did you mean {split}/{meant}? Otherwise " if meant and f"{split}/{meant}" != metric else ""
+        hint = did_you_mean(score, [*METRICS, *own], f"{split}/")
+        hint = f"{hint}Otherwise " if hint and f" {metric}?" not in hint else ""
         raise InputError(
             f"{what}: whether higher or lower values are better is not known; {hint}give {key}={words[0]} or "
             f"{key}={words[1]}, or set higher_is_better on your metric"
@@ -483,9 +468,6 @@ class SweepDirection(Callback):
         """
         overrides: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
         try:
-            settings = settings_of(config, overrides, "job")
-            values: Any = OmegaConf.to_container(settings.config)
-            _check_choices(settings)
-            _check_classes(values, settings.given)
+            _check_choices(settings_of(config, overrides, "job"))
         except InputError as error:
             raise InputError(f"{' '.join(overrides)}: {error}") from error

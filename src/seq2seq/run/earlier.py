@@ -7,14 +7,13 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from hydra_checked import arguments_of
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import overrides_of
-from seq2seq.run.config import TAKEN, target_of
 from seq2seq.run.folder import HERE, read_json
 from seq2seq.run.sizes import AUTOMATIC, follows, length
+from seq2seq.settings.config import taken_by
 
 MAY_DIFFER = (
     "paths", "hydra", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger", "decoding",
@@ -112,8 +111,8 @@ def _is_gone(key: str, new: Mapping[str, Any]) -> bool:
     node, _, name = key.rpartition(".")
     if key in new or f"{node}._target_" not in new:
         return False
-    arguments, takes_any = arguments_of(target_of(node, new[f"{node}._target_"]))
-    return not takes_any and name not in arguments | TAKEN.get(node, {})
+    arguments, takes_any = taken_by(node, new[f"{node}._target_"])
+    return not takes_any and name not in arguments
 
 
 def earlier_start(run_dir: Path) -> Earlier | None:

@@ -12,8 +12,8 @@ from omegaconf import DictConfig
 
 from seq2seq.common.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, warn
-from seq2seq.run.config import Settings
-from seq2seq.run.messages import frames_of_user, message_of
+from seq2seq.settings.config import Settings
+from seq2seq.settings.messages import frames_of_user, message_of
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl

@@ -23,7 +23,6 @@ from seq2seq.data.addresses import is_address, listed_in, matching
 from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.building import build_module, build_trainer, prepare, read_data
 from seq2seq.run.checks import check_early, checkpoint_files, directions
-from seq2seq.run.config import Settings, complete, given_keys, settings_of
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.finishing import export, facts, log_scores, score
 from seq2seq.run.fitting import fit, going_on_after_interrupt, trained_by
@@ -42,6 +41,7 @@ from seq2seq.run.folder import (
 )
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import commit_of_program, log_start, logged, summary
+from seq2seq.settings.config import Settings, complete, given_keys, settings_of
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl

@@ -21,8 +21,8 @@ from omegaconf import OmegaConf
 from seq2seq.common import VERSION
 from seq2seq.common.progress import LOG, counted
 from seq2seq.data.folders import examples_of_run, own_classes
-from seq2seq.run.config import CONF, Settings
 from seq2seq.run.folder import RunLog, relative_to_cwd
+from seq2seq.settings.config import CONF, Settings
 
 PACKAGES = "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 

@@ -25,23 +25,28 @@ from seq2seq.studies.agreement import agreed_weights
 
 if TYPE_CHECKING:
     from seq2seq.data.tokenizers import Tokenizer
-    from seq2seq.models.folder import SavedModel
 
 
 def word_attention(
-    exported: "SavedModel", pairs: Sequence[SentencePair], *, device: str, max_tokens: int
-) -> list[Floats]:
+    model: str | Path, pairs: Sequence[SentencePair], files: Sequence[object], *,
+    device: str, max_tokens: int, trust_custom_code: bool = False,
+) -> list[Floats]:  # fmt: skip
     """Return the attention of a model (target words, source words) of given translations; (0, 0) if a side is blank.
 
-    Words are those of `text_words`, independent of the model's tokenizer; ``<eos>`` is left out.
+    Words are those of `text_words`, independent of the model's tokenizer; ``<eos>`` is left out. `files` are those of
+    source and target, for the warning of `unknown_counts`.
 
     Raises:
-        InputError: There is no such device, or the tokens do not spell the words.
+        InputError: The folder holds no model with attention, there is no such device, or the tokens do not spell the words.
     """
     from seq2seq.data.batching import BatchSize
     from seq2seq.decoding.forced import force_translate
+    from seq2seq.decoding.scoring import unknown_counts
     from seq2seq.decoding.translator import device_named
+    from seq2seq.models.folder import load_attending
 
+    exported = load_attending(model, trust_custom_code=trust_custom_code)
+    unknown_counts(exported.source_tokenizer.unknown, [pair.source for pair in pairs], *files)
     forced = force_translate(
         exported, pairs, device=device_named(device), batch_size=BatchSize(sentences=None, tokens=max_tokens)
     )

@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from seq2seq.attention.masking import length_mask
+from seq2seq.common.numbers import Positive, Rate, Weight, require_bounds
 from seq2seq.data.batch import Batch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
 from seq2seq.decoding.search import Sampling, sample_tokens
@@ -44,18 +45,14 @@ class MinimumRisk:
         cross_entropy_weight: Weight of the cross-entropy of the references, which is added.
 
     Raises:
-        ValueError: A value is out of range.
+        InputError: See `require_bounds`.
     """
 
     def __init__(
-        self, *, num_samples: int = 5, alpha: float = 0.005, cross_entropy_weight: float = 0.0
+        self, *, num_samples: Positive = 5, alpha: Rate = 0.005, cross_entropy_weight: Weight = 0.0
     ) -> None:
-        if num_samples < 1 or not alpha > 0 or cross_entropy_weight < 0:
-            raise ValueError(
-                f"num_samples={num_samples}, alpha={alpha}, cross_entropy_weight={cross_entropy_weight}: at least "
-                "one sample, an alpha above 0 and a weight of at least 0 are needed"
-            )
         self.num_samples, self.alpha, self.cross_entropy_weight = num_samples, alpha, cross_entropy_weight
+        require_bounds(self)
 
     def __call__(self, module: Trained, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S) of the references."""

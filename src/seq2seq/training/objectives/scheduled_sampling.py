@@ -11,6 +11,7 @@ neural networks", 2015, with their linear schedule over optimizer steps i:
 import torch
 from torch import Tensor
 
+from seq2seq.common.numbers import NotNegative, Share, require_bounds
 from seq2seq.data.batch import Batch
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.minimum_risk import draw_token
@@ -25,16 +26,12 @@ class ScheduledSampling:
         ramp_steps: Number of optimizer steps until this probability is reached; 0: from the first step.
 
     Raises:
-        ValueError: A value is out of range.
+        InputError: See `require_bounds`.
     """
 
-    def __init__(self, *, probability: float = 0.25, ramp_steps: int = 0) -> None:
-        if not 0 <= probability <= 1 or ramp_steps < 0:
-            raise ValueError(
-                f"probability={probability}, ramp_steps={ramp_steps}: a probability from 0 to 1 and a number of "
-                "steps are needed"
-            )
+    def __init__(self, *, probability: Share = 0.25, ramp_steps: NotNegative = 0) -> None:
         self.probability, self.ramp_steps = probability, ramp_steps
+        require_bounds(self)
 
     def __call__(self, module: Trained, batch: Batch) -> tuple[LossSums, Tensor | None]:
         """Return the loss of a batch, and the attention weights (B, T, h, S)."""

@@ -4,10 +4,11 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, cached_property
+from glob import glob
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -23,10 +24,9 @@ from omegaconf import DictConfig, OmegaConf
 from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems, unlike
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat
-from seq2seq.data.addresses import is_address, matching
-from seq2seq.run.bounds import BY_CLASS
-from seq2seq.run.names import UNSET, folder_name, run_name
-from seq2seq.run.root import MOVED, Root
+from seq2seq.settings.bounds import BY_CLASS
+from seq2seq.settings.names import UNSET, folder_name, run_name
+from seq2seq.settings.root import MOVED, Root
 
 CONF = next(
     folder
@@ -73,6 +73,9 @@ BASES = {
     "callbacks.NAME": ("a callback", "lightning.pytorch.callbacks.Callback"),
 }
 """Node -> what its class is called, and the base class whose calls its methods take."""
+
+MOST = 2**32 - 1
+"""Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
 TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "epoch"]}}
 """Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
@@ -222,7 +225,7 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
     if missing:
         for key in ("data.file", "data.train.source", "data.train.target"):  # a wrong name is said first
             path = OmegaConf.select(config, key)
-            if isinstance(path, str) and not is_address(path) and not Path(matching(path)[0]).exists():
+            if isinstance(path, str) and "://" not in path and not (Path(path).exists() or glob(path)):
                 raise InputError(f"{key}={path}: there is no such file")
         needed = " ".join(f"{key}={EXAMPLES.get(key, '…')}" for key in missing)
         codes = " (CODE: such as en or de)" if "CODE" in needed else ""
@@ -316,8 +319,7 @@ def complete(settings: Settings) -> Settings:
     for key, node, target in objects(parts):
         if re.fullmatch(FACTORIES, key):
             node["_partial_"] = True
-        taken, takes_any = arguments_of(target_of(key, target))
-        taken |= TAKEN.get(key, {})
+        taken, takes_any = taken_by(key, target)
         others = [name for name in node if name[0] != "_" and name not in taken and not takes_any]
         chosen = _is_chosen(settings.given, key)
         left = [name for name in others if chosen and not _is_given(settings.given, f"{key}.{name}")]
@@ -376,10 +378,36 @@ def check(node: Any, key: str = "") -> None:
     refuse(problems(node, key=key, passed=PASSED, taken=taken, bounds=BY_CLASS))
 
 
+def check_values(values: Mapping[str, Any]) -> None:
+    """Refuse keys that nothing takes and values outside their bounds, as far as that is known without importing a class.
+
+    Raises:
+        InputError: Naming the key.
+    """
+    refuse(problems(values, Root, bounds=stored(), imports=False, passed=PASSED))
+    for place, node, target in objects(values):
+        if str(target).startswith(("seq2seq.", "lightning.", "torch.")):
+            for key, value in flat(node, place).items():
+                if isinstance(value, int) and abs(value) > MOST:
+                    raise InputError(f"{key}={value}: expected at most {MOST:,}")
+
+
 def refuse(found: Sequence[str]) -> None:
     """Raise InputError with the first of the lines that `hydra_checked.problems` returns, if there are any."""
     if found:
         raise InputError("; ".join(found[:2]))
+
+
+def taken_by(key: str, path: Any) -> tuple[dict[str, Any], bool]:
+    """Return the arguments of a node, with their annotations, and whether it takes any others, see `arguments_of`."""
+    arguments, takes_any = arguments_of(target_of(key, path))
+    return arguments | TAKEN.get(key, {}), takes_any
+
+
+def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
+    """Return the question whether another name was meant, with what stands before it; an empty text if none is like it."""
+    meant = nearest(name, known)
+    return f"did you mean {before}{meant}? " if meant else ""
 
 
 def target_of(key: str, path: Any) -> Callable[..., Any]:

@@ -35,8 +35,8 @@ from omegaconf.errors import OmegaConfBaseException
 from hydra_checked import nearest
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.common.named import flat
-from seq2seq.run.config import CONF, OBJECTS, PLACES, choices_with, deletable, known_keys, without_groups
-from seq2seq.run.root import MOVED, Root
+from seq2seq.settings.config import CONF, OBJECTS, PLACES, choices_with, deletable, known_keys, without_groups
+from seq2seq.settings.root import MOVED, Root
 
 OTHER_CHOICES = {
     ("attention", "bahdanau"): "additive", ("attention", "concat"): "additive", ("attention", "mlp"): "additive",

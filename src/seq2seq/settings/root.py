@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
-from seq2seq.common.numbers import Seed, Weight
-from seq2seq.decoding import MAX_BEAM, PenaltyName
+from seq2seq.common.numbers import Ratio, Seed, Weight
+from seq2seq.decoding import BeamSize, PenaltyName
 
 Node = dict[str, Any]
 
@@ -23,9 +23,9 @@ class Penalty:
 class Decoding:
     """The search for the final scores."""
 
-    beam_size: Annotated[int, Ge(1), Le(MAX_BEAM)] = 1
+    beam_size: BeamSize = 1
     penalty: Penalty | None = None
-    max_ratio: Annotated[float, Ge(0), Le(1e6)] | None = None
+    max_ratio: Ratio | None = None
 
 
 @dataclass(frozen=True)
