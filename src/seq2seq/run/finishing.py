@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.common.progress import announce, counted
 from seq2seq.common.written import is_own
-from seq2seq.run.config import Settings
+from seq2seq.run.config import Settings, given_keys
 from seq2seq.run.folder import one_a_line, read_json, write_folder, write_json, write_text
 from seq2seq.run.summary import commit_of_program
 
@@ -104,12 +104,15 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
 
 
 def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings) -> None:
-    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
+    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab: without those of all jobs of a sweep."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
     from seq2seq.evaluation.metrics import named_by
 
+    job = Path(settings.config.paths.run_dir) / "job.json"  # of the launcher of subprocesses
+    same = given_keys(read_json(job).get("same", [])) if job.is_file() else {}
     given = {"seed": settings.config.seed, **settings.given}
+    given = {key: value for key, value in given.items() if key == "seed" or key not in same}
     greedy = metrics.get("test", {}).get("greedy", {})
     scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
     # dots of one step, which TensorBoard shows above the curves: few of them
