@@ -112,7 +112,7 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     job = Path(settings.config.paths.run_dir) / "job.json"  # of the launcher of subprocesses
     same = given_keys(read_json(job).get("same", [])) if job.is_file() else {}
     given = {"seed": settings.config.seed, **settings.given}
-    given = {key: value for key, value in given.items() if key == "seed" or key not in same}
+    shown = dict(_named(*each) for each in given.items() if each[0] == "seed" or each[0] not in same)
     greedy = metrics.get("test", {}).get("greedy", {})
     scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
     # dots of one step, which TensorBoard shows above the curves: few of them
@@ -122,10 +122,16 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     for logger in trainer.loggers:
         if isinstance(logger, TensorBoardLogger) and few:
             logger.log_metrics(few, trainer.global_step)
-            write_hparams(logger.log_dir, given, few)
+            write_hparams(logger.log_dir, shown, few)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()
+
+
+def _named(key: str, value: Any) -> tuple[str, Any]:
+    """Return a hyperparameter as it is shown, briefly: a class by its name, under the key of its node."""
+    node = key.removesuffix("._target_")
+    return (key, value) if node == key else (node, str(value).rpartition(".")[2])
 
 
 def write_hparams(folder: str, given: Mapping[str, Any], scores: Mapping[str, float]) -> None:
