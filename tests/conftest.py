@@ -13,7 +13,7 @@ from packages.programs import MAIN, Program, fork  # noqa: F401 - tests take two
 ROOT = Path(__file__).parents[1]
 
 TINY = (
-    "debug=fast", "name=debug_fast", "data.max_examples=32", "data.batch_size=8", "decoding.beam_size=2", "decoding.max_ratio=1",
+    "debug=fast", "experiment_name=baseline", "name=debug_fast", "data.max_examples=32", "data.batch_size=8", "decoding.beam_size=2", "decoding.max_ratio=1",
     "callbacks.attention.heatmaps=1", "callbacks.attention.sentences=2",
     "callbacks.attention.every_n_steps=null", "callbacks.samples.sentences=2", "scheduler.warmup_steps=2",
     "threads=1",

@@ -222,11 +222,11 @@ def first_picture(notebook):
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(coded))).convert("RGB"), dtype=float)
 
 
-def test_readme_is_short_and_the_pages_have_at_most_17200_words():
+def test_readme_is_short_and_the_pages_have_at_most_16000_words():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
     pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts)]
     words = (re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8")) for page in pages)
-    assert sum(map(len, words)) <= 17_200
+    assert sum(map(len, words)) <= 16_000
 
 
 @pytest.fixture(scope="module")

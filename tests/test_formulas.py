@@ -26,7 +26,6 @@ COMPUTED = {
     ),
     "alignment.md: Attention statistics": "test_formulas.py::test_attention_statistics",
     "alignment.md: Word alignments": "test_formulas.py::test_precision_recall_and_aer",
-    "alignment.md: Agreement": "studies/test_agreement.py::test_agreement_is_its_formula",
     "alignment.md: Guided alignment": (
         "training/test_guidance.py::test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first"
     ),

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 RUNS = ("seed_1", "seed_2")
 HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", '"><b>bold</b>', "</svg>")
 TINY = [
-    "debug=fast", "device=cpu", "data=grammar", "data.train_pairs=1000", "data.max_examples=300", "optimizer.lr=0.01",
+    "debug=fast", "experiment_name=baseline", "device=cpu", "data=grammar", "data.train_pairs=1000", "data.max_examples=300", "optimizer.lr=0.01",
     "trainer.max_epochs=4", "data.batch_size=16", "callbacks.attention.sentences=4",
 ]  # fmt: skip
 MAX_SCREENSHOT = 150_000

@@ -40,6 +40,7 @@ TRAINED = [
     ["recipe=textbook", "averaging=ema_100", "penalty=none"],
     ["recipe=multi30k", "data=grammar", *SUBWORDS, "trainer.max_epochs=1"],
     ["debug=overfit", *TINY_EPOCH],
+    ["debug=trial", "decoding=greedy", *TINY_EPOCH],
 ]  # fmt: skip
 """Command lines, each with the files of conf that it chooses; files of several groups share a training."""
 

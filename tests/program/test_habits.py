@@ -442,6 +442,16 @@ def test_overrides_and_scores_are_a_row_of_the_hparams_tab(tiny_run):
     assert "test/bleu" in {each.name.tag for each in names}
 
 
+@pytest.mark.long
+def test_hparams_have_no_column_of_what_all_jobs_of_a_sweep_share(here, program):
+    score = "model.decoder.attention.score"
+    scores = f"{score}._target_=seq2seq.attention.AdditiveScore,seq2seq.attention.DotScore"
+    program("-m", *SWEEP, scores, cwd=here, check=0, timeout=500)
+    rows = [dict(hparams_of(path.parent)) for path in sorted((here / "runs/baseline").glob("*/metrics.json"))]
+    assert [sorted(row) for row in rows] == [[score, "seed"]] * 2
+    assert [row[score].string_value for row in rows] == ["AdditiveScore", "DotScore"]
+
+
 def test_loss_and_bleu_are_the_first_curves_of_their_groups_in_tensorboard(tiny_run):
     tags = EventAccumulator(str(tiny_run), size_guidance={"images": 0}).Reload().Tags()
     first = {tag.partition("/")[0]: tag for tag in sorted(tags["scalars"] + tags["images"], reverse=True)}

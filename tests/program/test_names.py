@@ -131,6 +131,8 @@ def test_a_sweep_on_own_text_has_short_names_that_begin_with_what_differs():
         (["data=parallel", "data.train.source=/x/a.en", "data.source_language=en", "seed=1"], r"data=parallel-\w{8},seed=1"),
         (["trainer.max_epochs=1", "decoding.beam_size=1", "+trainer.limit_train_batches=150",
           "model.decoder.attention.score._target_=seq2seq.attention.ScaledDotScore", "seed=3"], r"score=ScaledDotScore-\w{8},seed=3"),
+        (["data=grammar", "model.decoder.attention.score._target_=seq2seq.attention.ScaledDotScore", "decoding=greedy"],
+         r"score=ScaledDotScore-\w{8}"),
     ],
 )  # fmt: skip
 def test_a_name_has_forty_letters_at_most_and_short_keys(overrides, pattern):

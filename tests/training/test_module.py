@@ -277,11 +277,13 @@ def test_reports_count_validations(options, tmp_path):
     assert steps == [*range(1, 1 + (2 if "val_check_interval" not in options else 5))]
 
 
-def test_the_bar_of_tqdm_counts_epochs_as_the_lines_do(capsys):
+def test_the_bar_counts_epochs_as_the_lines_do_and_tells_the_time_left(capsys):
     options = TRAINER | {"enable_progress_bar": True, "max_epochs": 2, "log_every_n_steps": 1}
     trainer = pl.Trainer(**options, callbacks=[TQDMProgressBar(), EpochLines()])
-    trainer.fit(TranslationModule(model_of().train()), DataLoader(BATCHES, batch_size=None))
-    assert "Epoch 2/2" in "".join(capsys.readouterr())
+    trainer.fit(TranslationModule(model_of().train()), DataLoader([BATCHES[0]] * 30, batch_size=None))
+    said = "".join(capsys.readouterr())
+    assert re.search(r"Epoch 1/2:", said)
+    assert re.search(r"Epoch 2/2, \d+ s left:", said)  # of the training
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,7 @@ def masked_softmax(scores: Tensor, valid_lengths: Lengths = None, *, mask: Tenso
     return weights if is_padding is None else weights.masked_fill(is_padding, 0.0)  # NaN if no key is real
 
 
-def mask_scores(
-    scores: Tensor, valid_lengths: Lengths, mask: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
+def mask_scores(scores: Tensor, valid_lengths: Lengths, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Convert scores to at least float32, and replace those of padding by minus infinity.
 
     Returns:

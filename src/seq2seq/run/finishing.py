@@ -13,7 +13,7 @@ from seq2seq.common.progress import announce, counted
 from seq2seq.common.written import is_own
 from seq2seq.run.folder import one_a_line, read_json, write_folder, write_json, write_text
 from seq2seq.run.summary import commit_of_program
-from seq2seq.settings.config import Settings
+from seq2seq.settings.config import Settings, given_keys
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -104,12 +104,15 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
 
 
 def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings) -> None:
-    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab."""
+    """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab: without those of all jobs of a sweep."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
     from seq2seq.evaluation.metrics import named_by
 
+    job = Path(settings.config.paths.run_dir) / "job.json"  # of the launcher of subprocesses
+    same = given_keys(read_json(job).get("same", [])) if job.is_file() else {}
     given = {"seed": settings.config.seed, **settings.given}
+    shown = dict(_named(*each) for each in given.items() if each[0] == "seed" or each[0] not in same)
     greedy = metrics.get("test", {}).get("greedy", {})
     scores = {f"test/{name}": value for name, value in greedy.items() if isinstance(value, float)}
     # dots of one step, which TensorBoard shows above the curves: few of them
@@ -119,10 +122,16 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
     for logger in trainer.loggers:
         if isinstance(logger, TensorBoardLogger) and few:
             logger.log_metrics(few, trainer.global_step)
-            write_hparams(logger.log_dir, given, few)
+            write_hparams(logger.log_dir, shown, few)
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()
+
+
+def _named(key: str, value: Any) -> tuple[str, Any]:
+    """Return a hyperparameter as it is shown, briefly: a class by its name, under the key of its node."""
+    node = key.removesuffix("._target_")
+    return (key, value) if node == key else (node, str(value).rpartition(".")[2])
 
 
 def write_hparams(folder: str, given: Mapping[str, Any], scores: Mapping[str, float]) -> None:

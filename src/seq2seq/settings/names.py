@@ -23,8 +23,8 @@ def run_name(
 ) -> str:
     """Return the name of a run, of at most `MOST` letters: its overrides, joined by commas, the seed last; ``default`` without any.
 
-    A key is named by its shortest end that no other key of the configuration `_root_` has, a class by its name. Words stand
-    before numbers, and these before texts. What does not fit is left out; a checksum of all overrides stands in its place, and
+    A key is named by its shortest end that no other key of the configuration `_root_` has, a class by its name. Classes stand before
+    words, these before numbers, and these before texts. What does not fit is left out; a checksum of all overrides stands in its place, and
     in that of letters that are no part of a folder's name. The seed is never cut.
 
     Args:
@@ -74,7 +74,9 @@ def _shown(short: str, override: str) -> str:
 
 
 def _rank(value: str) -> int:
-    """Return 0 for a word, 1 for a number or a flag, 2 for another text."""
+    """Return -1 for a class, 0 for a word, 1 for a number or a flag, 2 for another text."""
+    if re.fullmatch(r"([a-z_]\w*\.)*[A-Z]\w*[a-z]\w*", value):
+        return -1
     return 0 if re.fullmatch(r"(?!true|false|null)[A-Za-z_][\w.]*", value) else 1 if len(value) < 12 else 2
 
 

@@ -58,9 +58,15 @@ class EpochLines(Callback):
         self._validated = not trainer.sanity_checking
 
     def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any) -> None:
-        """Let a progress bar count epochs from 1, as the lines do; Lightning counts from 0."""
+        """Let a progress bar count epochs from 1, as the lines do, and tell the time left of the training; Lightning's is the epoch's."""
         bar, of_epochs = trainer.progress_bar_callback, f"/{self._last}" if self._last > 0 else ""
-        title = f"Epoch {trainer.current_epoch + 1}{of_epochs}"
+        seconds = self._seconds_left(trainer)
+        left = (
+            f", {duration(seconds)} left"
+            if seconds and trainer.global_step - self._first_step > WARM + FIRST
+            else ""
+        )
+        title = f"Epoch {trainer.current_epoch + 1}{of_epochs}{left}"
         if isinstance(bar, RichProgressBar) and bar.progress and bar.train_progress_bar_id is not None:
             bar.progress.update(bar.train_progress_bar_id, description=title)
         elif isinstance(bar, TQDMProgressBar) and bar.is_enabled:
@@ -82,10 +88,8 @@ class EpochLines(Callback):
             parts.append(f"{self.score.rpartition('/')[2].upper()} {values[self.score]:.1f}")
         if "train/tokens_per_second" in values:
             parts.append(f"{values['train/tokens_per_second']:,.0f} tokens/s")
-        done = max(trainer.global_step - self._first_step, 1)
-        if self._total >= 0:
-            left = max(self._total - trainer.global_step, 0)
-            seconds = round((time.monotonic() - self._started) / done * left)
+        if (left := self._seconds_left(trainer)) is not None:
+            seconds = round(left)
             parts.append(f"{seconds // 60}:{seconds % 60:02d} left")
         self._print(trainer, "  ".join(parts))
         bar = trainer.progress_bar_callback
@@ -107,6 +111,11 @@ class EpochLines(Callback):
             about = f"about {duration(seconds)} by the first {FIRST}, and the validations"
             self._print(trainer, f"length      {self._total:,} steps{epochs}: {about}")
         self._warm = 0.0
+
+    def _seconds_left(self, trainer: pl.Trainer) -> float | None:
+        """Return the time of the steps that are left, as fast as those of this start; None for a training without an end."""
+        done, left = trainer.global_step - self._first_step, max(self._total - trainer.global_step, 0)
+        return (time.monotonic() - self._started) / max(done, 1) * left if self._total >= 0 else None
 
     def _print(self, trainer: pl.Trainer, line: str) -> None:
         bar = trainer.progress_bar_callback

@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -235,7 +235,7 @@ class SubprocessLauncher(Launcher):
                         f"{job.task_name}  ended without a result: {last_line(folder)}; starts again",
                         flush=True,
                     )
-                note_job(job)
+                note_job(job, self.same)
                 self.logs[id(job)] = log
                 begin.append(job)
             rows.append(row_of(job, status))
@@ -332,7 +332,7 @@ class SubprocessLauncher(Launcher):
         say(f"{title}  {own}; its output: {nearby(folder)}/job.log")
         value = folder / "job_return.json"
         value.unlink(missing_ok=True)
-        note_job(job)
+        note_job(job, self.same)
         begin = os.fstat(log.fileno()).st_size  # before it is what earlier starts printed
         variables = self.variables | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": str(gpu)})
         process = subprocess.Popen(
@@ -453,12 +453,12 @@ def noted_overrides(job: JobReturn) -> list[str] | None:
     return None
 
 
-def note_job(job: JobReturn) -> None:
-    """Write into the folder of a job which one it is, and remove what another one has reported there."""
+def note_job(job: JobReturn, same: Collection[str]) -> None:
+    """Write into the folder of a job which one it is and what all jobs share, and remove what another one has reported there."""
     folder, known = Path(str(job.working_dir)), noted_overrides(job)
     if known is None or sorted(known) != sorted(job.overrides or ()):
         (folder / REPORTS).unlink(missing_ok=True)
-    write_whole(folder / "job.json", json.dumps({"overrides": job.overrides}))
+    write_whole(folder / "job.json", json.dumps({"overrides": job.overrides, "same": sorted(same)}))
 
 
 def finished(folder: Path) -> tuple[Any] | None:
