@@ -162,7 +162,7 @@ def test_a_command_of_the_docs_runs(command, line, desk, program):
     assert done.status == 0, done.text
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/howto/python.md", "docs/howto/decoding.md",
+@pytest.mark.parametrize("name", ["README.md", "docs/howto/python.md",
                                   "docs/howto/viewing.md"])  # fmt: skip
 def test_python_blocks_of_a_page_run(name, desk, monkeypatch):
     import torch
