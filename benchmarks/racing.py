@@ -73,8 +73,12 @@ def search(
         else:
             firsts.tell(trial, result)
             results[setting] = [result]
+
+    def table() -> list[list[float]]:
+        return [each + [np.nan] * (num_seeds - len(each)) for each in results.values()]
+
     while results:
-        order = next_settings([*results.values()], num_seeds)
+        order = next_settings(table(), num_seeds)
         if not order or (max_runs is not None and runs >= max_runs):
             break
         setting = [*results][order[0]]
@@ -85,7 +89,7 @@ def search(
             results[setting].append(result)
     if not results:
         return Outcome(None, False, runs, steps)
-    found = verdict([*results.values()], num_seeds)
+    found = verdict(table(), num_seeds)
     return Outcome([*results][found.best], found.is_clear, runs, steps)
 
 

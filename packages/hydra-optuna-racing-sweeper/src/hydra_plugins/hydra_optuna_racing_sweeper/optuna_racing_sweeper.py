@@ -20,12 +20,12 @@ the total. Commands that run at the same time share the runs.
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from itertools import islice
-from math import ceil, isfinite
+from math import ceil, isfinite, isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
@@ -154,23 +154,30 @@ class OptunaRacingSweeper(Sweeper):
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
             search = Search(study, space, seeds, settings)
+            own_seed = OmegaConf.select(self.config, settings.seeds_key, throw_on_missing=False)
+            search.may_repeat = seeds == [None] and own_seed is None
             search.refuse_another(directions, metric=name_of_result([self.config]),
                                   overrides=" ".join(sorted(fixed)))  # fmt: skip
             OmegaConf.save(self.config, folder / "multirun.yaml")
         locks = Path(study.user_attrs["folder"]) / ".trials"
         if hasattr(self.launcher, "in_all") and len(seeds) == 1:
             self.launcher.in_all = settings.n_trials
-        batch: list[Run] | None = None
-        while batch is None or batch:
+        goes_on = True
+        while goes_on:
             with ExitStack() as held:
                 with locked(locks / "study.lock"):
                     batch = search.batch(locks, held)
+                    others = [] if batch else [run for run in search.runs() if run.status == "running"]
+                goes_on = bool(batch or others)
                 if batch:
                     params = search.params()
                     jobs = [[*fixed, *(f"{keys[k]}={params[run.trial][k]}" for k in space),
                              *([] if run.seed is None else [f"{settings.seeds_key}={run.seed}"])]
                             for run in batch]  # fmt: skip
                     self.launch(search, batch, jobs, locks)
+                elif others:
+                    print(f"waits for job {others[0].number}, which another command runs", flush=True)
+                    held.enter_context(locked(locks / f"{others[0].number}.lock"))
         with locked(locks / "study.lock"):
             rows = search.rows(metric_of(self.config))
             best = [{"trial": t.number, "params": t.params, "values": t.values} for t in study.best_trials]
@@ -201,7 +208,10 @@ class OptunaRacingSweeper(Sweeper):
                     run.status = "failed"
                 search.write(run)
             search.settle()
-        _ = failed[0].return_value if ends else None  # raises its error
+        if ends:
+            print(f"failed: {' '.join(failed[0].overrides or ())}; hydra.sweeper.max_failure_rate=1 goes on without this "
+                  "setting, the same command alone runs it again", flush=True)  # fmt: skip
+            _ = failed[0].return_value  # raises its error
 
     def seeds(self, directions: Sequence[str], space: dict[str, Any], fixed: Sequence[str]) -> list[Any]:
         """Return the seeds of a setting, in order.
@@ -305,6 +315,7 @@ class Search:
         self.study, self.space, self.seeds, self.settings = study, space, list(seeds), settings
         self.sign = -1 if study.directions[0] == optuna.study.StudyDirection.MINIMIZE else 1
         self.exhausted = False
+        self.may_repeat = False  # a setting may have several trials, whose results differ
         self.judged: dict[int, Any] = {}  # first runs of the settings -> their trials in a study in memory
         if len(study.directions) == 1:
             self.firsts = optuna.create_study(  # Hyperband draws by the name
@@ -428,9 +439,11 @@ class Search:
         most = self.settings.max_runs
         left = (10**9 if most is None else most) - sum(map(len, runs.values()))
         results, is_open = self.results(), self.results(open_only=True)
-        order = [[*results][place] for place in next_settings(
-            [[self.sign * each for each in values] for values in results.values()], len(self.seeds)
-        )] if results else []  # fmt: skip
+        order = (
+            [[*results][place] for place in next_settings(self.by_seed(results), len(self.seeds))]
+            if results
+            else []
+        )
         unused = {t: self.seeds[len(runs[t]) :] for t in order if t in is_open}
         places = [(step, t) for t in unused for step in range(len(unused[t]))]
         for step, trial in islice(sorted(places, key=lambda p: p[0]), max(left, 0)):
@@ -456,6 +469,13 @@ class Search:
             ):
                 found[trial] = values
         return found
+
+    def by_seed(self, trials: Iterable[int]) -> list[list[float]]:
+        """Return the results of settings (rows) with each seed (columns), higher is better; NaN where there is none."""
+        runs = self.of_trials()
+        seeds = dict.fromkeys(str(run.seed) for run in self.runs() if run.values)
+        found = [{str(run.seed): self.sign * run.values[0] for run in runs[t] if run.values} for t in trials]
+        return [[each.get(seed, nan) for seed in seeds] for each in found]
 
     def propose(self) -> int | None:
         """Begin a setting of the user's study.enqueue_trial, or of the sampler; return its number, or None.
@@ -487,7 +507,7 @@ class Search:
                 user_attrs=trial.user_attrs, system_attrs=trial.system_attrs, intermediate_values=dict(reports),
             ))  # fmt: skip
         # a sampler of whole grids proposes the settings again once it has proposed all
-        may_repeat = len(self.seeds) == 1 and not isinstance(
+        may_repeat = self.may_repeat and not isinstance(
             copy.sampler, optuna.samplers.BruteForceSampler | optuna.samplers.GridSampler
         )
         for _ in range(PROPOSALS):
@@ -591,27 +611,24 @@ class Search:
                 lines.append(f"            and {left} more: optimization_results.yaml")
             return "\n".join(lines)
         trials = [*results]
-        found = verdict([[self.sign * each for each in results[t]] for t in trials], len(self.seeds))
+        found = verdict(self.by_seed(trials), len(self.seeds))
         best = trials[found.best]
         mean = f"{fmean(results[best]):.5g}"
         if len(results[best]) > 1:
             mean += f" ± {stdev(results[best]):.2g} with {len(results[best])} seeds"
         lines = [f"best        {words(best)}, {mean}; {took}"]
-        if found.difference is not None and found.second is not None and len(self.seeds) > 1:
-            difference = found.difference
-            low, high = sorted(self.sign * each for each in difference.interval)
-            p = "p < 0.001" if difference.p < 0.0005 else f"p = {difference.p:.3f}"
-            if low <= high:
-                interval = f"95 % interval {low:.3g} to {high:.3g}, {p}"
+        if found.second is not None and len(self.seeds) > 1:
+            second = words(trials[found.second])
+            if not isnan(found.p):
+                p = "p < 0.001" if found.p < 0.0005 else f"p = {found.p:.3f}"
+                sure = f"{p} at any number of looks, up to {len(self.seeds)} seeds"
             elif any(len(each) > 1 for each in results.values()):
-                interval = "with no variation between seeds"
+                sure = "with no variation between seeds"
             else:
-                interval = "with too few seeds to compare"
+                sure = "with too few seeds to compare"
             verb = "clearly better" if found.is_clear else "not clearly better"
-            lines.append(
-                f"            {verb} than {words(trials[found.second])}: by "
-                f"{self.sign * difference.mean:.3g}, {interval}"
-            )
+            others = "all others, of which the nearest is " if found.is_clear and len(trials) > 2 else ""
+            lines.append(f"            {verb} than {others}{second}: by {found.difference:.3g}, {sure}")
         return "\n".join(lines)
 
 
