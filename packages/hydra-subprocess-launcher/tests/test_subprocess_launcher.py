@@ -86,7 +86,8 @@ def test_the_table_names_the_metric_of_the_application(words, head, app):
 def test_every_row_says_of_which_metric_it_is(app):
     config = app.folder / "conf" / "config.yaml"
     config.write_text(yaml.safe_dump(CONFIG | {"metric": "loss"}))
-    line = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.sweep.subdir=x-${x}")
+    line = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "hydra.sweep.subdir=x-${x}",
+            "hydra.job.config.override_dirname.exclude_keys=[metric]")  # fmt: skip
     app(*line, "x=1,2", "metric=error", check=0)
     app(*line, "x=2,3", check=0)
     done = app(*line, "x=4", "metric=loss,error", "hydra.sweep.subdir=${metric}", check=0)
@@ -156,9 +157,17 @@ def test_a_failed_job_does_not_end_the_others_and_its_error_is_shown(app):
 
 
 def test_the_reason_of_a_failure_is_what_this_start_printed(app):
-    line = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1"]
-    assert "ZeroDivisionError" in app(*line, "then='1/0'", check=1).text
-    done = app(*line, "then='os._exit(7)'", check=1)
+    line = [
+        "-m",
+        "hydra/launcher=subprocess",
+        "hydra.sweep.dir=out",
+        "x=1",
+        "then='exec(open(\"then\").read())'",
+    ]
+    (app.folder / "then").write_text("1/0")
+    assert "ZeroDivisionError" in app(*line, check=1).text
+    (app.folder / "then").write_text("os._exit(7)")
+    done = app(*line, check=1)
     assert "status 7: nothing was printed" in done.text
     assert "ZeroDivisionError" not in done.text
 
@@ -331,6 +340,19 @@ def test_what_cannot_run_in_the_background_is_refused_before_the_first_job(argum
     assert "hydra.launcher.wait=false" in done.text.splitlines()[0]
     assert key in done.text.splitlines()[0]
     assert not (app.folder / "log.txt").exists()
+
+
+def test_another_grid_does_not_overwrite_the_results_of_the_first(app):
+    line = ("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out")
+    app(*line, "x=1,2", check=0)
+    kept = {path: path.read_text() for path in (app.folder / "out").rglob("job*.*")}
+    for other in (["x=3,4"], ["x=1,2", "kind=b"]):
+        done = app(*line, *other, check=1)
+        assert "out/0 has the job x=1; give another hydra.sweep.dir" in done.text.splitlines()[0]
+    assert {path: path.read_text() for path in (app.folder / "out").rglob("job*.*")} == kept
+    assert len(begun(app)) == 2
+    app(*line, "x=1,2", check=0)  # the same grid runs again
+    assert [row["x"] for row in rows(app.folder / "out" / "results.csv")] == ["1", "2"]
 
 
 @pytest.mark.long

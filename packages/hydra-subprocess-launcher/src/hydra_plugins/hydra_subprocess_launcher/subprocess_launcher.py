@@ -145,6 +145,8 @@ class SubprocessLauncher(Launcher):
         if self.is_grid:
             self.check(jobs)
         refuse_shared_folders(jobs)
+        for job in jobs if self.is_grid else ():  # what a search has found is in its study
+            refuse_other_job(job)
         self.places = {id(job): place for place, job in enumerate(jobs)}
         sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
         folder = Path(os.path.commonpath(sweeps))
@@ -214,8 +216,6 @@ class SubprocessLauncher(Launcher):
         A log is locked from here to the end of its job, also while the job waits for its turn. So whoever gets the
         lock of a log knows that the job is finished, or that it has failed, was killed or never began.
         """
-        for job in jobs:
-            refuse_other_job(job)
         allow_open_files(len(jobs) + 100)
         begin, rows = [], []
         for job in jobs:
@@ -430,12 +430,17 @@ def refuse_shared_folders(jobs: Sequence[JobReturn]) -> None:
 
 
 def refuse_other_job(job: JobReturn) -> None:
-    """Raise CompactHydraException if the folder of a job has another job, whose result is not its own."""
+    """Raise CompactHydraException if the folder of a job has another job: its result would be lost, or taken for this one's.
+
+    Keys that the folders of the application do not depend on (``hydra.job.config.override_dirname.exclude_keys``) may differ.
+    """
     known, given = noted_overrides(job), job.overrides or ()
-    if known is not None and sorted(known) != sorted(given):
+    changed = set() if known is None or job.cfg is None else {*known} ^ {*given}
+    excluded = [] if job.cfg is None else job.cfg.hydra.job.config.override_dirname.exclude_keys
+    if any(each.partition("=")[0].lstrip("+~") not in excluded for each in changed):
         raise CompactHydraException(
-            f"{' '.join(given)}: {job.working_dir} has the job {' '.join(known) or 'without overrides'}; "
-            f"hydra.sweep.subdir must depend on {what_differs(known, given)}, or give another folder"
+            f"{' '.join(given)}: {job.working_dir} has the job {' '.join(known or ()) or 'without overrides'}; give another "
+            f"hydra.sweep.dir, or let hydra.sweep.subdir depend on {what_differs(known or (), given)}"
         )
 
 
