@@ -495,6 +495,8 @@ COMMANDS = {
     "unequal alignments": ("align", ["RUN", "--source", "a.en", "--target", "short.fr"], r"short\.fr"),
     "target of no source": ("export", ["attention", "RUN", "-o", "p.html", "--target", "a.fr"], r"--target.*--source"),
     "beam of no source": ("export", ["attention", "RUN", "-o", "p.html", "--beam-size", "2"], r"--beam-size.*--source"),
+    "results that are not there": ("judge", ["a.csv", "b.csv", "--metric", "loss", "--direction", "min"], r"a\.csv.*no such"),
+    "a judgment without a direction": ("judge", ["a.csv", "b.csv", "--metric", "loss"], r"--direction"),
     "export": ("export", ["page", "folder", "-o", "p.html"], r"folder"),
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": "answer requests over HTTP, with the page that translates",
     "evaluate": "score a model on a test set",
     "compare": "compare settings over seeds and sentences",
+    "judge": "judge a change of any program over its seeds",
     "align": "align the words of two files",
     "plot": "draw attention: PNG, PDF, SVG, or a GIF of its formation",
     "probe": "test whether predictions depend on attention",
