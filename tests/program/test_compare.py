@@ -3,15 +3,17 @@
 import csv
 import json
 import random
+import re
 
 import numpy as np
 import pytest
 import yaml
 from scipy.stats import ttest_ind
 
+from hydra_plugins.hydra_optuna_racing_sweeper import e_value
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
-from seq2seq.evaluation.comparison import compared, comparison_table, find_runs, holm, settings_of
+from seq2seq.evaluation.comparison import Setting, compared, comparison_table, find_runs, holm, settings_of
 
 REFERENCES = [f"the {noun} sees the {other} number {n} ." for n in range(8)
               for noun, other in (("cat", "dog"), ("man", "car"), ("girl", "house"))]  # fmt: skip
@@ -247,6 +249,42 @@ def test_all_that_a_folder_holds_may_be_given(tmp_path, program):
     for given in (["runs"], ["runs/a", "runs/b", "runs/comparison.csv", "runs/comparison.png"]):
         program(*given, cwd=tmp_path, command="compare", check=0)
     assert not [*tmp_path.glob("runs/?/comparison.*")]
+
+
+def test_differences_are_judged_at_any_number_of_looks(tmp_path):
+    for seed in range(1, 7):
+        make_run(tmp_path / f"good-{seed}", seed, 0.97, kind="good")
+        make_run(tmp_path / f"bad-{seed}", seed, 0.5, kind="bad")
+    settings = settings_of(find_runs([tmp_path])[0])
+    best, bad = compared(settings, "test/bleu")
+    differences = np.subtract(bad["scores"], best["scores"])
+    assert bad["p_looks"] == pytest.approx(1 / e_value(differences))
+    assert bad["is_shown"]
+    assert "shown after 6 seeds" in comparison_table([best, bad])
+    few = [Setting(each.label, each.runs[:2]) for each in settings]
+    rows = compared(few, "test/bleu")
+    assert not rows[1]["is_shown"]  # two seeds show nothing
+    assert re.search(r"not shown after 2 seeds; \d more to know", comparison_table(rows))
+
+
+def test_the_best_of_a_hundred_is_judged_as_such(tmp_path, program):
+    for seed in (1, 2, 3, 4):
+        make_run(tmp_path / f"runs/base-{seed}", seed, 0.5, kind="base")
+        make_run(tmp_path / f"runs/good-{seed}", seed, 0.9, kind="good")
+    line = ("runs", "--baseline", "kind=base", "--all")
+    done = program(*line, cwd=tmp_path, command="compare", check=0)
+    assert "judges 1 change of the baseline" in done.text
+    assert re.search(r"kind=good.* shown after 4 seeds", done.text)
+    assert "not shown" not in done.text
+    for number in range(99):
+        folder = tmp_path / f"runs/failed-{number}"
+        folder.mkdir()
+        (folder / "config.yaml").write_text(f"seed: 1\nkind: failed {number}\n" if number else "kind: [")
+    done = program(*line, cwd=tmp_path, command="compare", check=0)
+    assert "judges 100 changes of the baseline" in done.text
+    assert re.search(r"kind=good.* not shown after 4 seeds", done.text)
+    done = program("runs", "--all", cwd=tmp_path, command="compare", check=2)
+    assert "--baseline" in done.text
 
 
 def test_holm_by_hand():

@@ -16,6 +16,7 @@ from seq2seq.evaluation.comparison import (
     direction,
     find_runs,
     settings_of,
+    tries_in,
 )
 
 FORMATS = ".png", ".pdf", ".svg"
@@ -26,6 +27,7 @@ def compare(
     *,
     metric: str = "test/bleu",
     baseline: Annotated[str, "SETTING"] | None = None,
+    all: bool = False,  # noqa: A002 - the name of the option
     output: Output | None = None,
 ) -> None:
     """Compare finished runs: ``seq2seq compare runs/baseline``
@@ -35,12 +37,15 @@ def compare(
     (`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the
     number of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the
     number of all pairs. Writes a table and a figure; of one setting only where ``-o`` says so. Runs that were scored
-    on other sentences have a table of their own.
+    on other sentences have a table of their own. These p hold for one look at a fixed number of seeds; the last column,
+    over seeds, holds however often you look and add some.
 
     Args:
         runs: Run folders, or folders that contain them.
         metric: Such as val/chrf or test/beam/bleu.
         baseline: Compare with this setting, as the table names it.
+        all: Judge the last column by all settings that were tried in the folders, also those that failed, against --baseline;
+            at most 5 % of those that are shown are expected to be wrong (e-BH).
         output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the folder that
             is given, in the one that holds all that are given, or else in the first.
     """
@@ -51,27 +56,38 @@ def compare(
     picture = output or (runs[0] if len(runs) == 1 or len(parents) > 1 else runs[0].parent) / "comparison.png"
     if picture.suffix.lower() not in FORMATS:
         raise InputError(f"-o {picture}: the ending decides the format: choose {', '.join(FORMATS)}")
+    if all and baseline is None:
+        raise InputError("--all judges changes of a baseline: give --baseline SETTING, too")
     found, left_out = find_runs(runs)
+    tries = tries_in(runs) - 1 if all else None
     groups, others = comparable(found, metric)
     for number, group in enumerate(groups, 1):
         place = picture if len(groups) == 1 else picture.with_stem(f"{picture.stem}-{number}")
         if len(groups) > 1:
             print(f"\n--- {number} of {len(groups)}: scored on the sentences of {group[0].folder}")
-        _compare(settings_of(group), metric, baseline, place, is_asked=output is not None)
+        _compare(settings_of(group), metric, baseline, place, tries, is_asked=output is not None)
     for reason in [*left_out, *others]:
         print(f"left out: {reason}")
 
 
 def _compare(
-    settings: Sequence[Setting], metric: str, baseline: str | None, picture: Path, *, is_asked: bool
+    settings: Sequence[Setting],
+    metric: str,
+    baseline: str | None,
+    picture: Path,
+    tries: int | None,
+    *,
+    is_asked: bool,
 ) -> None:
     """Print the table of settings that were scored on the same sentences, and write it with its picture."""
     announce(f"comparing {counted(len(settings), 'setting')}")
-    rows = compared(settings, metric, baseline)
+    rows = compared(settings, metric, baseline, tries)
     num_runs = sum(len(setting.runs) for setting in settings)
     print(f"{metric} of {counted(num_runs, 'run')}\n\n{comparison_table(rows)}\n")
     if len(rows) > 1:
-        print("intervals hold jointly at 95 %")
+        print("intervals hold jointly at 95 %, for one look at a fixed number of seeds")
+        if tries is not None:
+            print(f"the last column judges {counted(tries, 'change')} of the baseline, by e-BH")
     else:
         print("there is one setting, so nothing is compared" if is_asked else
               "there is one setting, so nothing is compared or written: train another one, or give more folders")  # fmt: skip

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import combinations
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from seq2seq.common.named import flat, is_within
 from seq2seq.common.progress import counted
 from seq2seq.data.addresses import overrides_of
 from seq2seq.evaluation.metrics import direction_of, metric_of
+
+if TYPE_CHECKING:
+    from hydra_plugins.hydra_optuna_racing_sweeper import Judgment
 
 LEVEL = 0.05
 MOST_KEYS = 4
@@ -284,7 +287,8 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[
         (None if it cannot be computed), and the ``basis``, which variation is included: ``seeds``, ``sentences``, ``seeds and
         sentences``, or nothing.
     """
-    from hydra_plugins.hydra_optuna_racing_sweeper import welch
+    from scipy.stats import ttest_ind
+
     from seq2seq.evaluation.significance import compare
 
     counts, p = counts_of([*one.runs, *other.runs], metric), None
@@ -296,11 +300,23 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[
         basis = "seeds and sentences" if found.knows_seeds else "sentences"
     else:
         scores = [[run.score(metric) for run in each.runs] for each in (one, other)]
-        tested = welch(scores[0], scores[1], level)
-        mean, interval, basis = tested.mean, tested.interval, ""
-        if not np.isnan(tested.p):
-            p, basis = tested.p, "seeds"
+        mean, interval, basis = float(np.mean(scores[0]) - np.mean(scores[1])), (np.nan, np.nan), ""
+        if min(map(len, scores)) > 1 and max(map(np.ptp, scores)) > 0:
+            tested = ttest_ind(*scores, equal_var=False)  # Welch (1947)
+            interval, p, basis = (
+                tuple(map(float, tested.confidence_interval(1 - level))),
+                float(tested.pvalue),
+                "seeds",
+            )
     return {"difference": mean, "low": interval[0], "high": interval[1], "p": p, "basis": basis}
+
+
+def at_any_look(one: Setting, other: Setting, metric: str, level: float) -> "Judgment":
+    """Judge the difference of two settings over their seeds, so that it holds however often one looks and adds seeds."""
+    from hydra_plugins.hydra_optuna_racing_sweeper import judge, paired
+
+    scores = [[(run.seed, run.score(metric)) for run in each.runs] for each in (other, one)]
+    return judge([b - a for a, b in paired(*scores)], level)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -345,14 +361,39 @@ def _of_torchmetrics(target: str) -> Any:
     return get_class(target)
 
 
-def compared(settings: Sequence[Setting], metric: str, baseline: str | None = None) -> list[dict[str, Any]]:
-    """Return one row per setting, best first: its scores, and the difference from the best or the baseline."""
+def tries_in(paths: Sequence[Path]) -> int:
+    """Return the number of settings that were tried in folders, with those that failed, or are not finished."""
+    tried = set[str]()
+    for file in {
+        file for path in paths for file in path.rglob("config.yaml") if file.parent.name != ".hydra"
+    }:
+        try:
+            config = flat(OmegaConf.to_container(OmegaConf.load(file)))
+        except Exception:  # cut off by a kill
+            tried.add(str(file))
+            continue
+        place = str(config.get("paths.run_dir"))
+        config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
+        tried.add(repr(sorted(FinishedRun(file.parent, config, {}, {}).values().items())))
+    return len(tried)
+
+
+def compared(
+    settings: Sequence[Setting], metric: str, baseline: str | None = None, tries: int | None = None
+) -> list[dict[str, Any]]:
+    """Return one row per setting, best first: its scores, and the difference from the best or the baseline.
+
+    ``p_looks`` of a row is the p-value at any number of looks, and ``is_shown`` whether the difference is shown by it: among all by
+    Holm's method, or with `tries`, the number of changes of the baseline that were tried, by e-BH.
+    """
     sign = 1 if direction(settings, metric) == "min" else -1
     scores = {s.label: [run.score(metric) for run in s.runs] for s in settings}
     ordered = sorted(settings, key=lambda s: sign * float(np.mean(scores[s.label])))
     chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)
     if chosen is None:
         raise InputError(f"--baseline {baseline}: choose one of {', '.join(repr(s.label) for s in ordered)}")
+    from hydra_plugins.hydra_optuna_racing_sweeper import e_bh
+
     pairs = (
         list(combinations(ordered, 2))
         if baseline is None
@@ -362,13 +403,23 @@ def compared(settings: Sequence[Setting], metric: str, baseline: str | None = No
     found = {(a.label, b.label): difference(b, a, metric, level) for a, b in pairs}
     known = {pair: each["p"] for pair, each in found.items() if each["p"] is not None}
     corrected = dict(zip(known, holm(list(known.values())) if known else [], strict=True))
+    judged = {
+        (a.label, b.label): at_any_look(b, a, metric, LEVEL / max(tries or 0, len(pairs))) for a, b in pairs
+    }
+    p = [each.p for each in judged.values()]
+    if tries is None:
+        shown = [each < LEVEL for each in holm(p)] if p else []
+    else:
+        shown = e_bh(p, max(tries, len(p)))
+    is_shown = dict(zip(judged, shown, strict=True))
     rows = []
     for setting in ordered:
         values, pair = scores[setting.label], (chosen.label, setting.label)
         row = {"setting": setting.label, "runs": len(values), "mean": float(np.mean(values)),
                "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None}  # fmt: skip
         if pair in found:
-            row |= found[pair] | {"p_holm": corrected.get(pair)}
+            row |= found[pair] | {"p_holm": corrected.get(pair), "p_looks": judged[pair].p, "is_shown": is_shown[pair],
+                                  "pairs": judged[pair].seeds, "further": judged[pair].further}  # fmt: skip
         rows.append(row | {"scores": values, "seeds": [run.seed for run in setting.runs]})
     return rows
 
@@ -390,12 +441,24 @@ def _digits(value: float, sign: str = "") -> str:
     return f"{value:{sign}.1g}" if 1e-9 < abs(value) < 0.005 else f"{value:{sign}z.2f}"
 
 
+def _looks(row: dict[str, Any]) -> str:
+    """Return whether a difference is shown at any number of looks."""
+    if "pairs" not in row:
+        return ""
+    if row["is_shown"]:
+        return f"shown after {counted(row['pairs'], 'seed')}"
+    more = f"; {row['further']} more to know" if row["further"] else ""
+    return f"not shown after {counted(row['pairs'], 'seed')}{more}"
+
+
 def comparison_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as a table for a terminal."""
-    lines = [["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", ""]]
+    lines = [
+        ["setting", "runs", "mean ± sd", "difference", "interval", "p (Holm)", "", "at any number of looks"]
+    ]
     for row in rows:
         spread = _digits(row["mean"]) + ("" if row["sd"] is None else f" ± {_digits(row['sd'])}")
-        line = [row["setting"], str(row["runs"]), spread, "", "", "", ""]
+        line = [row["setting"], str(row["runs"]), spread, "", "", "", "", _looks(row)]
         if "difference" in row:
             p = row["p_holm"]
             line[3] = _digits(row["difference"], "+")
