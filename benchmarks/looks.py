@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from hydra_plugins.hydra_optuna_racing_sweeper import e_bh, e_value, level_of_try, next_settings, verdict
+from hydra_plugins.hydra_optuna_racing_sweeper import (
+    clearly_worse,
+    e_bh,
+    e_value,
+    level_of_try,
+    next_settings,
+    verdict,
+)
 
 STUDIES, SEEDS, CHANGES, NIGHTS = 2000, 20, 100, 1000
 LEVEL = 0.05
@@ -81,8 +88,8 @@ def nights() -> dict[str, tuple[float, float]]:
     return {name: (float(np.mean(np.array(each) > 0)), float(np.mean(each))) for name, each in kept.items()}
 
 
-def race(results: NDArray[np.float64]) -> tuple[int, bool, int]:
-    """Race settings (rows) over seeds; return the best, whether it is clear, and the number of runs."""
+def race(results: NDArray[np.float64]) -> tuple[int, bool, bool, int]:
+    """Race settings (rows) over seeds; return the best, whether it is clear, whether the first was dropped, and the number of runs."""
     seen, num_seeds = np.full(results.shape, np.nan), results.shape[1]
     seen[:, 0] = results[:, 0]
     while order := next_settings(seen, num_seeds):
@@ -90,21 +97,24 @@ def race(results: NDArray[np.float64]) -> tuple[int, bool, int]:
         seed = int(np.count_nonzero(~np.isnan(seen[place])))
         seen[place, seed] = results[place, seed]
     found = verdict(seen, num_seeds)
-    return found.best, found.is_clear, int(np.count_nonzero(~np.isnan(seen)))
+    return (
+        found.best,
+        found.is_clear,
+        clearly_worse(seen, num_seeds)[0],
+        int(np.count_nonzero(~np.isnan(seen))),
+    )
 
 
 def races(
-    count: int, num_seeds: int, better: float, *, shared: float = 0, first: float = 1, searches: int = 150
-) -> tuple[float, float, float]:
-    """Return how often a race says "clearly better", how often of another than the first setting, and its runs."""
+    count: int, num_seeds: int, better: float, *, shared: float = 0, first: float = 1, searches: int = 200
+) -> list[float]:
+    """Return the shares of races that say "clearly better", and that drop the first setting, and the mean number of runs."""
     rows = []
     for draw in np.random.default_rng(3).spawn(searches):
         x = draw.normal(size=(count, num_seeds))
         x[0] = better + first * x[0]
-        best, clear, runs = race(x + shared * draw.normal(size=num_seeds))
-        rows.append((clear, clear and best != 0, runs))
-    clear, wrong, runs = np.mean(np.array(rows, dtype=float), axis=0)
-    return float(clear), float(wrong if better else clear), float(runs)
+        rows.append(race(x + shared * draw.normal(size=num_seeds))[1:])
+    return np.mean(np.array(rows, dtype=float), axis=0).tolist()
 
 
 def main() -> int:
@@ -137,7 +147,9 @@ def main() -> int:
             f"| {effect} | {100 * found[:, 6].mean():.0f} % | {enough[0]} | {seeds:.1f} | {enough[1]} |",
             flush=True,
         )
-    print("\n| race | clearly better | wrong | runs |\n| --- | --- | --- | --- |")
+    print(
+        "\n| race | clearly better | the best one, or a given one of equal ones, is dropped | runs |\n| --- | --- | --- | --- |"
+    )
     for name, count, num_seeds, better, options in (
         ("8 equal settings, 5 seeds", 8, 5, 0.0, {}),
         ("8 equal settings, 5 seeds; seeds move all by 3", 8, 5, 0.0, {"shared": 3.0}),
@@ -147,10 +159,11 @@ def main() -> int:
         ("4 settings, 5 seeds, one better by 3.3; seeds move all by 10", 4, 5, 3.3, {"shared": 10.0}),
         ("8 settings, 5 seeds, one better by 3 and varies 10 times as much", 8, 5, 3.0, {"first": 10.0}),
     ):
-        clear, wrong, runs = races(count, num_seeds, better, **options)
-        kept &= wrong <= LEVEL or "first" in options
+        clear, dropped, runs = races(count, num_seeds, better, **options)
+        kept &= dropped <= LEVEL + 0.02 or "first" in options  # 200 searches
+        kept &= better > 0 or clear <= LEVEL
         print(
-            f"| {name} | {100 * clear:.0f} % | {100 * wrong:.1f} % | {runs:.1f} of {count * num_seeds} |",
+            f"| {name} | {100 * clear:.0f} % | {100 * dropped:.1f} % | {runs:.1f} of {count * num_seeds} |",
             flush=True,
         )
     return int(not kept)

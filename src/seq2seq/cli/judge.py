@@ -38,13 +38,9 @@ def judge(
         tries: Number of changes that were tried on this baseline, with this one and those that failed.
         json: Print JSON.
     """
-    from hydra_plugins.hydra_optuna_racing_sweeper import judge as judged
-    from hydra_plugins.hydra_optuna_racing_sweeper import level_of_try, paired
-    from seq2seq.evaluation.records import results_of
+    from seq2seq.evaluation.records import judged
 
-    pairs = paired(results_of(baseline, metric), results_of(candidate, metric))
-    level = level_of_try(tries)
-    found = judged([after - before for before, after in pairs], level)
+    found, level = judged(baseline, candidate, metric, tries)
     is_better = (found.mean > 0) == (direction == "max")
     verdict = "not shown" if not found.is_shown else "better" if is_better else "worse"
     if json:

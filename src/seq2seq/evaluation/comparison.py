@@ -132,15 +132,13 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
                 continue
             try:
                 metrics = dict(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
-                config = flat(OmegaConf.to_container(OmegaConf.load(file)))
+                config = _config_of(file)
             except FileNotFoundError:
                 left_out.append(f"{folder} is not finished")
                 continue
             except Exception as error:
                 left_out.append(f"{folder} cannot be read ({str(error).splitlines()[0]:.80})")
                 continue
-            place = str(config.get("paths.run_dir"))  # the run's own folder does not distinguish it
-            config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
             overrides = dict(each.lstrip("+~").partition("=")[::2] for each in overrides_of(folder))
             run = FinishedRun(folder, config, metrics, overrides)
             key = repr([run.seed, sorted(run.values().items())])
@@ -163,6 +161,13 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[FinishedRun], list[str]]:
         runs = [run for run in runs if run.folder not in tried]
         left_out += [f"{folder} is a run for debugging (debug={choice})" for folder, choice in tried.items()]
     return runs, left_out
+
+
+def _config_of(file: Path) -> dict[str, Any]:
+    """Return a configuration by dotted key, without the run's own folder, which does not distinguish it."""
+    config = flat(OmegaConf.to_container(OmegaConf.load(file)))
+    place = str(config.get("paths.run_dir"))
+    return {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
 
 
 def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
@@ -368,13 +373,9 @@ def tries_in(paths: Sequence[Path]) -> int:
         file for path in paths for file in path.rglob("config.yaml") if file.parent.name != ".hydra"
     }:
         try:
-            config = flat(OmegaConf.to_container(OmegaConf.load(file)))
+            tried.add(repr(sorted(FinishedRun(file.parent, _config_of(file), {}, {}).values().items())))
         except Exception:  # cut off by a kill
             tried.add(str(file))
-            continue
-        place = str(config.get("paths.run_dir"))
-        config = {k: v.replace(place, "") if isinstance(v, str) else v for k, v in config.items()}
-        tried.add(repr(sorted(FinishedRun(file.parent, config, {}, {}).values().items())))
     return len(tried)
 
 

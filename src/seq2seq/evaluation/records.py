@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.common.errors import InputError
+
+if TYPE_CHECKING:
+    from hydra_plugins.hydra_optuna_racing_sweeper import Judgment
 
 STEPS = "step", "epoch", "global_step", "_step", "iteration"
 SEEDS = "seed", "params.seed", "params/seed", "config/seed"
@@ -24,6 +27,21 @@ KINDS = "*.csv", "*.jsonl", EVENTS
 
 Result = tuple[str | None, float]
 """Seed, if it is known, and value of a run."""
+
+
+def judged(baseline: str, candidate: str, metric: str, tries: int = 1) -> tuple["Judgment", float]:
+    """Judge the difference of a candidate's results from a baseline's, see `results_of`; return the level, too.
+
+    Args:
+        baseline: Results before a change.
+        candidate: Results with the change.
+        metric: Name of the result.
+        tries: Number of changes of this baseline that were tried.
+    """
+    from hydra_plugins.hydra_optuna_racing_sweeper import judge, level_of_try, paired
+
+    pairs, level = paired(results_of(baseline, metric), results_of(candidate, metric)), level_of_try(tries)
+    return judge([after - before for before, after in pairs], level), level
 
 
 def results_of(given: str, metric: str) -> list[Result]:
@@ -45,9 +63,9 @@ def results_of(given: str, metric: str) -> list[Result]:
     for seed in seeds:
         if seeds.count(seed) > 1:
             raise InputError(f"{given} has seed {seed} twice: {CHOOSE}")
-    for seed, value in results:
+    for own, value in results:
         if not isfinite(value):
-            raise InputError(f"{given}: {metric} of {'a run' if seed is None else f'seed {seed}'} is {value}; no mean "
+            raise InputError(f"{given}: {metric} of {'a run' if own is None else f'seed {own}'} is {value}; no mean "
                              "leaves out a run that failed")  # fmt: skip
     if not results:
         raise InputError(f"{given} has no rows")
