@@ -308,11 +308,8 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[
         mean, interval, basis = float(np.mean(scores[0]) - np.mean(scores[1])), (np.nan, np.nan), ""
         if min(map(len, scores)) > 1 and max(map(np.ptp, scores)) > 0:
             tested = ttest_ind(*scores, equal_var=False)  # Welch (1947)
-            interval, p, basis = (
-                tuple(map(float, tested.confidence_interval(1 - level))),
-                float(tested.pvalue),
-                "seeds",
-            )
+            low, high = tested.confidence_interval(1 - level)
+            interval, p, basis = (float(low), float(high)), float(tested.pvalue), "seeds"
     return {"difference": mean, "low": interval[0], "high": interval[1], "p": p, "basis": basis}
 
 

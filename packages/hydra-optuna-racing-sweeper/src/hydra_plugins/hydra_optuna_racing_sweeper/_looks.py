@@ -89,7 +89,9 @@ def judge(differences: Sequence[float], level: float = LEVEL) -> Judgment:
         expected = float(x.mean()) ** 2, float(x.var(ddof=1)) if len(x) > 1 else 0.0
         numbers = range(len(x) + 1, len(x) + MOST) if _vary(x) else ()
         further = next((n - len(x) for n in numbers if _e_value(n, *expected) >= 1 / level), None)
-    return Judgment(len(x), float(x.mean()), interval(x, level), min(1.0, 1 / e), further, e >= 1 / level)
+    return Judgment(
+        len(x), float(x.mean()), interval(differences, level), min(1.0, 1 / e), further, e >= 1 / level
+    )
 
 
 def level_of_try(number: int, level: float = LEVEL) -> float:
