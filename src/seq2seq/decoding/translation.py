@@ -25,7 +25,7 @@ class Translation:
         score: Natural log-probability of the target tokens.
         weights: Attention weights (target, source); empty if they were not requested, or if the model has no
             attention.
-        heads: Weights of each head (heads, target, source); None if there is one head, or if attention was
+        heads: Weights of each head (heads, target, source), see `Hypothesis`; None if there is one head, or if attention was
             not requested.
         unknown: Unknown tokens of the source, see `Tokenizer.unknown`; then those of a translation that was given.
         rank: Place among the translations of the sentence, from 1, the best.
