@@ -101,7 +101,8 @@ MUTANTS = {
         ("before = passed.cumsum(dim=-1) - passed", "before = passed.cumsum(dim=-1)"),
     ],
     "models/transformer.py": [
-        ("self.project(embedded) * math.sqrt(size)", "self.project(embedded)"),
+        ("self.project(embedded) * math.sqrt(self.output_size)", "self.project(embedded)"),
+        ("torch.stack([angles.sin(), angles.cos()]", "torch.stack([angles.cos(), angles.sin()]"),
         ("states.sum(dim=1) / lengths.unsqueeze(1)", "states.mean(dim=1)"),
     ],
     "models/transformer_decoder.py": [
