@@ -2,11 +2,14 @@
 
 import json
 import lzma
+import math
 from functools import partial
 from itertools import islice
+from types import NoneType
 
 import torch
 
+from hydra_checked import arguments_of
 from seq2seq.attention import (
     AdditiveScore,
     Attention,
@@ -37,6 +40,7 @@ from seq2seq.models import (
     LSTMEncoder,
     LuongDecoder,
     PlainDecoder,
+    TransformerDecoder,
     build_model,
 )  # fmt: skip
 from tests.conftest import ROOT
@@ -62,6 +66,7 @@ DECODERS = {
     "luong": LuongDecoder,
     "context": ContextDecoder,
     "plain": PlainDecoder,
+    "transformer": TransformerDecoder,
 }
 VARIANTS = {
     "additive": {},
@@ -93,6 +98,20 @@ def attention_of(
     return attention if heads == 1 else partial(MultiHeadAttention, heads=heads, attention=attention)
 
 
+def decoder_of(decoder, embedding_size, given, **attention):
+    """Factory of a decoder, a name or a class, with those of the arguments `given` that it takes, and an attention."""
+    made = DECODERS.get(decoder, decoder)
+    known, takes_any = arguments_of(made)
+    given = given | {"attention": attention_of(**attention), "heads": math.gcd(2, embedding_size)}
+    without = {"attention"} if known.get("attention") is NoneType else set()
+    return partial(
+        made,
+        **{
+            name: each for name, each in given.items() if (takes_any or name in known) and name not in without
+        },
+    )
+
+
 def model_of(
     *, source_vocab_size=11, target_vocab_size=11, embedding_size=4, encoder_hidden_size=3, decoder_hidden_size=6,
     num_layers=1, encoder_layers=None, encoder_cell=None, bidirectional=True, readout_size=None, tie="none", initial_state="linear",
@@ -101,11 +120,6 @@ def model_of(
 ):  # fmt: skip
     """A model in float64, in evaluation mode; the decoder is a name or a class, further arguments are of `attention_of`."""
     torch.manual_seed(seed)
-    options = {} if decoder in ("context", "plain") else {"attention": attention_of(**attention)}
-    if decoder == "bahdanau":
-        options["query_with_embedding"] = query_with_embedding
-    if decoder == "luong":
-        options["input_feeding"] = input_feeding
     drops = {
         "dropout": dropout, "embedding_dropout": embedding_dropout, "output_dropout": output_dropout,
     }  # fmt: skip
@@ -115,10 +129,11 @@ def model_of(
     )  # fmt: skip
     model = build_model(
         encoder=encoder,
-        decoder=partial(
-            DECODERS.get(decoder, decoder), hidden_size=decoder_hidden_size, num_layers=num_layers, cell=cell,
-            readout_size=readout_size, initial_state=initial_state, **drops, **options,
-        ),
+        decoder=decoder_of(decoder, embedding_size, {
+            "hidden_size": decoder_hidden_size, "num_layers": num_layers, "cell": cell, "readout_size": readout_size,
+            "initial_state": initial_state, "query_with_embedding": query_with_embedding, "input_feeding": input_feeding,
+            **drops,
+        }, **attention),
         source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size, embedding_size=embedding_size,
         tie_embeddings=tie, reverse_source=reverse_source,
     )  # fmt: skip

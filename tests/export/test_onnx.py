@@ -14,7 +14,7 @@ from seq2seq.export.onnx import export_onnx
 from seq2seq.models import BahdanauDecoder, GRUEncoder, LSTMEncoder, TransformerEncoder, build_model
 from seq2seq.models.folder import SavedModel, save_model_folder
 from seq2seq.models.limits import LengthLimits
-from tests.small import ALIGNMENTS, DECODERS, SCORES, VARIANTS, attention_of, model_of, tokenizers_of
+from tests.small import ALIGNMENTS, DECODERS, SCORES, VARIANTS, decoder_of, model_of, tokenizers_of
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -27,6 +27,8 @@ MODELS = VARIANTS | {
     "luong": {"decoder": "luong", "num_layers": 2},
     "plain": {"decoder": "plain", "reverse_source": True},
     "context": {"decoder": "context", "readout_size": 5, "num_layers": 2},
+    "transformer": {"decoder": "transformer", "num_layers": 2},
+    "transformer_tied": {"decoder": "transformer", "tie": "output", "embedding_size": 6},
 }
 
 
@@ -108,8 +110,7 @@ ENCODERS = {
 def combined(encoder, decoder, seed=1, **attention):
     """A model of an encoder of `ENCODERS` or a class, and a decoder of `DECODERS` or a class."""
     torch.manual_seed(seed)
-    options = {} if decoder in ("context", "plain") else {"attention": attention_of(**attention)}
-    made = partial(DECODERS.get(decoder, decoder), hidden_size=6, **options)
+    made = decoder_of(decoder, 8, {"hidden_size": 6}, **attention)
     sizes = {"source_vocab_size": 11, "target_vocab_size": 11, "embedding_size": 8}
     return build_model(
         encoder=ENCODERS.get(encoder) or partial(encoder, hidden_size=3), decoder=made, **sizes
@@ -128,7 +129,7 @@ def test_every_encoder_decoder_and_attention_in_batches_of_1_3_and_7_and_lengths
     encoder, decoder, tmp_path
 ):
     attentions = [{}]
-    if decoder not in ("context", "plain"):
+    if decoder not in ("context", "plain", "transformer"):
         scores = [{"score": score} for score in SCORES]
         alignments = [
             {"alignment": name, "normalizer": n} for name in ALIGNMENTS for n in ("softmax", "sparsemax")

@@ -28,7 +28,7 @@ def test_the_states_are_those_of_torchs_layers_on_scaled_embeddings_and_position
     )
     expected = encoder.layers(projected * math.sqrt(size) + positions)
     states, summary = encoder(embedded, torch.tensor([5]))
-    torch.testing.assert_close(states, expected, rtol=0, atol=1e-6)  # rates are computed in float32
+    torch.testing.assert_close(states, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(summary, states.mean(dim=1), rtol=0, atol=1e-12)
 
 

@@ -13,6 +13,7 @@ from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Few
 from seq2seq.data import Tokenizer
 from seq2seq.models import BahdanauDecoder
+from seq2seq.models.decoder import RecurrentDecoder
 from seq2seq.models.folder import load_model_folder
 from seq2seq.run.earlier import earlier_start
 from seq2seq.settings.config import check
@@ -81,7 +82,9 @@ def test_the_arguments_of_a_decoder_are_all_known(name):
     arguments, takes_any = arguments_of(DECODERS[name])
     assert not takes_any
     assert arguments["num_layers"] == Few
-    assert {"hidden_size", "readout_size", "dropout", "tie_output", "attention"} <= arguments.keys()
+    assert {"dropout", "embedding_dropout", "tie_output", "attention"} <= arguments.keys()
+    if issubclass(DECODERS[name], RecurrentDecoder):
+        assert {"hidden_size", "readout_size", "cell", "initial_state"} <= arguments.keys()
 
 
 def test_a_class_of_the_users_that_passes_its_options_on_takes_those_of_its_bases():

@@ -4,6 +4,8 @@ A step is given the embedded token, the state (a list), the encoded sentence and
 returns features, new state and attention weights.
 """
 
+import math
+
 import torch
 
 
@@ -72,5 +74,76 @@ def layer_names(states):
     return [f"decoder.stack.cells.{layer}" for layer in range(len(states))]
 
 
-STARTS = {"luong": luong_start}
-STEPS = {"bahdanau": bahdanau, "conditional": conditional, "luong": luong, "context": context, "plain": plain}
+def token_alone(oracle, token, time):
+    """The embedding of a token."""
+    return oracle["decoder.embedding.weight"][token]
+
+
+def with_position(oracle, token, time):
+    """Vaswani et al. 2017: sines and cosines of the position; a shared embedding is scaled."""
+    embedded = oracle["decoder.embedding.weight"][token]
+    size = len(embedded)
+    angles = [time / 10_000 ** ((i - i % 2) / size) for i in range(size)]
+    places = [math.cos(angle) if i % 2 else math.sin(angle) for i, angle in enumerate(angles)]
+    scale = 1 if oracle.spec.tie == "none" else size**0.5
+    return scale * embedded + torch.tensor(places, dtype=embedded.dtype)
+
+
+def nothing_yet(oracle, encoded):
+    """No token has been read, in any layer."""
+    return [[] for _ in range(oracle.spec.num_layers)]
+
+
+def transformer(oracle, embedded, state, encoded, drop):
+    """Vaswani et al. 2017, with layer normalization before each part (Xiong et al. 2020)."""
+    x, new, looked = embedded, [], []
+    for layer, earlier in enumerate(state):
+        name = f"decoder.layers.{layer}"
+        asking = normed(oracle, f"{name}.norms.0", x)
+        new.append([*earlier, asking])  # all that has been asked may be asked
+        found, _ = asked(oracle, f"{name}.self_attention", asking, torch.stack(new[-1]), drop)
+        x = x + drop(f"{name}.dropout", 0, found)
+        asking = normed(oracle, f"{name}.norms.1", x)
+        found, weights = asked(oracle, f"{name}.cross_attention", asking, encoded[0], drop)
+        looked.extend(weights)
+        x = x + drop(f"{name}.dropout", 1, found)
+        hidden = torch.relu(linear(oracle, f"{name}.first", normed(oracle, f"{name}.norms.2", x)))
+        found = linear(oracle, f"{name}.second", drop(f"{name}.dropout", 2, hidden))
+        x = x + drop(f"{name}.dropout", 3, found)
+    return normed(oracle, "decoder.norm", x), new, sum(looked) / len(looked)
+
+
+def asked(oracle, name, asking, rows, drop):
+    """What an attention finds in rows, head by head, and the weights of each."""
+    size, heads = len(asking), math.gcd(2, len(asking))
+    query, share = linear(oracle, f"{name}.query", asking), size // heads
+    both = rows @ oracle[f"{name}.keys_values.weight"].T + oracle[f"{name}.keys_values.bias"]
+    contexts, all_weights = [], []
+    for head in range(heads):
+        columns = range(head * share, (head + 1) * share)
+        keys, values = both[:, columns], both[:, [size + column for column in columns]]
+        powers = torch.exp(keys @ query[columns] / share**0.5)
+        weights = powers / powers.sum()
+        contexts.append(drop(f"{name}.dropout", head, weights) @ values)
+        all_weights.append(weights)
+    return linear(oracle, f"{name}.output", torch.cat(contexts)), all_weights
+
+
+def normed(oracle, name, x):
+    """Layer normalization (Ba et al. 2016)."""
+    centered = x - x.mean()
+    scaled = centered / (centered.square().mean() + 1e-5) ** 0.5
+    return scaled * oracle[f"{name}.weight"] + oracle[f"{name}.bias"]
+
+
+def linear(oracle, name, x):
+    """A linear layer with bias."""
+    return oracle[f"{name}.weight"] @ x + oracle[f"{name}.bias"]
+
+
+EMBEDDED = {"transformer": with_position}
+STARTS = {"luong": luong_start, "transformer": nothing_yet}
+STEPS = {
+    "bahdanau": bahdanau, "conditional": conditional, "luong": luong, "context": context, "plain": plain,
+    "transformer": transformer,
+}  # fmt: skip

@@ -23,9 +23,14 @@ class Masks:
             "between encoder layers": model.encoder.dropout,
             "memory": model.encoder.output_dropout,
             "target embedding": model.decoder.embedding_dropout,
-            "between decoder layers": model.decoder.stack.dropout,
-            "features": model.decoder.output_dropout,
         }
+        self.in_order = not hasattr(model.decoder, "stack")  # all positions at once, with padding
+        if self.in_order:
+            layers = model.decoder.named_modules(prefix="decoder")
+            self.modules |= {name: each for name, each in layers if name.endswith(".dropout")}
+        else:
+            self.modules["between decoder layers"] = model.decoder.stack.dropout
+            self.modules["features"] = model.decoder.output_dropout
 
     def __enter__(self):
         for place, module in self.modules.items():
@@ -66,7 +71,15 @@ class Masks:
         """The dropout of one sentence, as the oracle asks for it."""
 
         def drop(place, layer, time, vector):
+            if self.in_order and place == "features":
+                return vector
             calls = self.calls[place]
+            if place.endswith("attention.dropout"):  # of weights (B, h, T, S); `layer` is the head
+                return vector * calls[0][sentence, layer, time, : len(vector)]
+            if place.endswith(".dropout"):  # several in a layer
+                return vector * calls[layer][sentence, time]
+            if self.in_order and place == "target embedding":
+                return vector * calls[0][sentence, time]
             if place in ("source embedding", "memory"):
                 (mask,) = calls
                 return vector * mask[sentence, time]

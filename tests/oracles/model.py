@@ -94,7 +94,7 @@ class Oracle:
 
     def step(self, token, state, encoded, time=0, drop=undisturbed):
         """Features, new state and attention weights after a target token."""
-        embedded = self["decoder.embedding.weight"][token]
+        embedded = decoders.EMBEDDED.get(self.spec.decoder, decoders.token_alone)(self, token, time)
         embedded = drop("target embedding", 0, time, embedded)
 
         def dropped(place, layer, vector):

@@ -457,7 +457,7 @@ def test_a_picture_or_page_that_the_user_did_not_name_is_not_replaced_without_a_
     assert "replaced" not in given.text
 
 
-@pytest.mark.parametrize("decoder", ["context", "luong"])
+@pytest.mark.parametrize("decoder", ["context", "luong", "transformer"])
 def test_what_no_page_shows_replaces_nothing_and_is_sent_where_it_is_shown(decoder, tmp_path, program):
     tokenizers = tokenizers_of(built_in_pairs(20))
     sizes = {f"{side}_vocab_size": codec.vocab_size
@@ -467,13 +467,31 @@ def test_what_no_page_shows_replaces_nothing_and_is_sent_where_it_is_shown(decod
     for name, arguments in (
         ("show", ["I see it.", "--no-open"]), ("demo", ["--no-open"]), ("export page", ["-o", "demo.html"]),
     ):  # fmt: skip
-        has_page = (name, decoder) == ("show", "luong")
+        has_page = name == "show" and decoder != "context"
         done = program("m", *arguments, command=name, cwd=tmp_path, check=0 if has_page else 2)
         assert "html: replaced" not in done.text
     assert (tmp_path / "demo.html").read_text() == "the user's"
-    assert (tmp_path / "attention.html").exists() == (decoder == "luong")
+    assert (tmp_path / "attention.html").exists() == (decoder != "context")
     done = program("m", "-o", "other.html", command="export page", cwd=tmp_path, check=2)
-    assert ("seq2seq show" in done.text) == (decoder == "luong")
+    assert ("seq2seq show" in done.text) == (decoder != "context")
+
+
+def test_each_head_of_each_layer_is_drawn_by_name_and_written_as_json(tmp_path, program):
+    tokenizers = tokenizers_of(built_in_pairs(20))
+    sizes = {f"{side}_vocab_size": codec.vocab_size
+             for side, codec in zip(("source", "target"), tokenizers, strict=True)}  # fmt: skip
+    model = model_of(**sizes, decoder="transformer", num_layers=3).float()
+    save_model_folder(tmp_path / "m", SavedModel(model, *tokenizers))
+    done = program("m", "I see it.", "--json", command="translate", cwd=tmp_path, check=0)
+    found = json.loads(next(line for line in done.text.splitlines() if line.startswith("{")))
+    heads, mean = np.array(found["heads"]), np.array(found["attention"])
+    assert heads.shape[:2] == (3, 2)
+    np.testing.assert_allclose(heads.mean(axis=(0, 1)), mean, atol=2e-4)
+    program("m", "I see it.", "--heads", "-o", "a.svg", command="plot", cwd=tmp_path, check=0)
+    drawn = (tmp_path / "a.svg").read_text()
+    assert all(f"layer {layer}, head {head}" in drawn for layer in (1, 2, 3) for head in (1, 2))
+    program("m", "I see it.", "-o", "b.svg", command="plot", cwd=tmp_path, check=0)
+    assert "head" not in (tmp_path / "b.svg").read_text().partition("<g id")[2]
 
 
 @pytest.mark.long

@@ -36,6 +36,8 @@ TRAINED = [
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
     ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
+    ["decoder=transformer", "recipe=small", "callbacks=[default,faithfulness]"],
+    ["recipe=small_transformer", "data=grammar"],
     ["recipe=standard", "averaging=ema_200", "data=grammar", *SUBWORDS, *TINY_EPOCH],
     ["recipe=textbook", "averaging=ema_100", "penalty=none"],
     ["recipe=multi30k", "data=grammar", *SUBWORDS, "trainer.max_epochs=1"],
@@ -47,7 +49,8 @@ TRAINED = [
 REAL = [
     *([f"experiment={name}", "data=multi30k", *SUBWORDS, "callbacks.attention=null"]
       for name in ("multi30k_en_de", "multi30k_de_en", "multi30k_en_fr", "speedrun")),
-    ["experiment=multi30k_en_de", "data=multi30k", "recipe=multi30k_transformer", *SUBWORDS, "callbacks.attention=null"],
+    *(["experiment=multi30k_en_de", "data=multi30k", f"recipe={name}", *SUBWORDS, "callbacks.attention=null"]
+      for name in ("multi30k_transformer", "multi30k_all_transformer")),
     ["experiment=multi30k_multi", "data=multi", *SUBWORDS, "callbacks.attention=null"],
     ["data=tatoeba", *SUBWORDS],
     ["experiment=textbook"],
@@ -113,6 +116,7 @@ LEFT_OUT = {
     "recipe=textbook attention=multihead": "model.decoder.attention.dropout",
     "recipe=textbook encoder=transformer": "model.encoder.bidirectional",
     "recipe=standard decoder=context": "model.decoder.query_with_embedding",
+    "recipe=standard decoder=transformer": "model.decoder.hidden_size",
     "recipe=standard scheduler=plateau": "scheduler.warmup_steps",
     "experiment=numbers data=grammar": "data.task",
 }

@@ -22,6 +22,7 @@ def plot(
     steps: Annotated[str, "NAME"] | None = None,
     target: str | None = None,
     effect: bool = False,
+    heads: bool = False,
     output: Output = PICTURE,
     trust_custom_code: bool = False,
 ) -> None:
@@ -29,8 +30,8 @@ def plot(
 
     Draws the attention of the greedy translation, or with --target that of forced decoding of a given target. The
     suffix of -o chooses the format: .png, .pdf or .svg. --effect adds by how much the log-probability of each word
-    falls without each source token. With --steps NAME, such as attention/0/forced, it draws the recorded steps of a
-    training as a .gif.
+    falls without each source token, --heads the attention of each head. With --steps NAME, such as attention/0/forced,
+    it draws the recorded steps of a training as a .gif.
 
     Args:
         model: A run folder, a model folder, or the name of a shipped model.
@@ -38,20 +39,22 @@ def plot(
         steps: Name of a record of a run, such as attention/0/forced.
         target: The target for forced decoding.
         effect: Draw the effect of leaving tokens out, too.
+        heads: Draw each head of each layer, too.
         output: File to write.
         trust_custom_code: Import classes that the model folder names.
     """
     if (not sentences) == (steps is None):
         raise InputError("give a sentence, or --steps NAME for a .gif of a training")
-    if steps is not None and (target is not None or effect):
-        raise InputError("--target and --effect are of a sentence: --steps draws what was recorded")
+    if steps is not None and (target is not None or effect or heads):
+        raise InputError("--target, --effect and --heads are of a sentence: --steps draws what was recorded")
     wanted = {".gif"} if steps else {".png", ".pdf", ".svg"}
     if output.suffix.lower() not in wanted:
         raise InputError(f"-o {output}: the ending decides the format: choose {' or '.join(sorted(wanted))}")
     if steps is not None:
         _plot_steps(Path(model), steps, output)
     else:
-        _plot_sentences(Path(model), sentences, target, output, with_effect=effect, trusts=trust_custom_code)
+        more = {"with_effect": effect, "with_heads": heads, "trusts": trust_custom_code}
+        _plot_sentences(Path(model), sentences, target, output, **more)
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
@@ -73,6 +76,7 @@ def _plot_sentences(
     output: Path,
     *,
     with_effect: bool,
+    with_heads: bool,
     trusts: bool,
 ) -> None:
     config_of(model)
@@ -90,6 +94,9 @@ def _plot_sentences(
     for each, effect in found:
         sides = each.source_tokens, each.target_tokens
         panels.append(Panel(f"{name}, log p = {each.score:z.2f}", each.weights.float().numpy(), *sides))
+        if with_heads:
+            named = each.named_heads()
+            panels += [Panel(head, weights.float().numpy(), *sides) for head, weights in named]
         if with_effect:
             panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
     if output == PICTURE:

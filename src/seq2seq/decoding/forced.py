@@ -9,7 +9,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq.attention import MultiHeadAttention
 from seq2seq.attention.masking import at_least_float32
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
@@ -20,6 +19,7 @@ from seq2seq.data.words import clean
 from seq2seq.decoding.greedy import check_numbers
 from seq2seq.decoding.hypothesis import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation
+from seq2seq.models.decoder import num_heads
 from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
 
@@ -48,14 +48,13 @@ def force_decode(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     scores = chosen.sum(dim=1)
     weights = chosen.new_zeros(*chosen.shape, 1, 0) if weights is None else weights
     sides = batch.target_output, batch.target_lengths, batch.source.lengths, scores
-    hypotheses = []
+    hypotheses, layers = [], getattr(model.decoder, "attention_layers", 1)
     for ids, height, width, score, maps in zip(
         *(side.tolist() for side in sides), weights.cpu(), strict=True
     ):
-        heads = maps[:height, :, :width].transpose(0, 1)  # (h, T, S)
-        hypotheses.append(
-            Hypothesis(tuple(ids[:height]), score, heads.mean(dim=0), heads if len(heads) > 1 else None)
-        )
+        heads = maps[:height, :, :width].transpose(0, 1)  # (L h, T, S)
+        of_layers = heads.unflatten(0, (layers, -1)).squeeze(0) if len(heads) > 1 else None
+        hypotheses.append(Hypothesis(tuple(ids[:height]), score, heads.mean(dim=0), of_layers))
     return hypotheses
 
 
@@ -110,8 +109,7 @@ def with_heads(
     several heads, are returned unchanged.
     """
     first, *others = [models] if isinstance(models, Seq2Seq) else models
-    attention = getattr(first.decoder, "attention", None)
-    if others or not isinstance(attention, MultiHeadAttention):
+    if others or num_heads(first.decoder) < 2:
         return [list(hypotheses) for hypotheses in found]
     rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
     sources = [source.ids[row, : source.lengths[row] - 1].tolist() for row in rows]
@@ -124,7 +122,7 @@ def with_heads(
 
 
 def weights_of(found: Translation | Hypothesis, most: int) -> npt.NDArray[np.float32]:
-    """Return the weights of all heads (heads, target, source), or their mean (target, source) if these are more than `most`."""
+    """Return the weights of all heads, see `Hypothesis`, or their mean (target, source) if these are more than `most`."""
     heads = found.heads
     return (found.weights if heads is None or heads.numel() > most else heads).float().numpy()
 

@@ -19,8 +19,9 @@ class Hypothesis:
         ids: Target token ids, ending with ``<eos>`` unless the maximum length was reached.
         score: Natural logarithm of the probability of the ids given the source.
         weights: Attention weights (len(ids), source length) on the CPU; (len(ids), 0) for a model without attention.
-        heads: Attention weights of each head (heads, len(ids), source length), see `seq2seq.decoding.forced`; None if
-            they were not requested or there is a single head.
+        heads: Attention weights of each head (heads, len(ids), source length), where several layers attend to the source
+            (layers, heads, len(ids), source length), see `seq2seq.decoding.forced`; None if they were not requested or
+            there is a single head.
     """
 
     ids: tuple[int, ...]

@@ -11,6 +11,7 @@ from typing import Any
 import regex
 import torch
 from sentencex import segment
+from torch import Tensor
 
 from seq2seq.common.progress import counted, warn
 from seq2seq.data.languages import is_unspaced
@@ -125,7 +126,15 @@ def _joined(parts: list[Translation], gaps: list[str], rank: int) -> Translation
         score=sum(each.score for each in parts),
         weights=EMPTY.weights if is_large else torch.block_diag(*(each.weights for each in parts)),
         unknown=tuple(token for each in parts for token in each.unknown),
-        heads=torch.stack([*map(torch.block_diag, *heads)]) if heads and not is_large else None,
+        heads=_block_diagonal(heads) if heads and not is_large else None,
         rank=rank,
         ids=tuple(index for each in parts for index in each.ids),
     )
+
+
+def _block_diagonal(heads: list[Tensor]) -> Tensor:
+    """Return the weights of the heads of a text (…, target, source) from those of its sentences."""
+    joined = [
+        torch.block_diag(*of_head) for of_head in zip(*(each.flatten(0, -3) for each in heads), strict=True)
+    ]
+    return torch.stack(joined).unflatten(0, heads[0].shape[:-2])

@@ -25,7 +25,7 @@ class Translation:
         score: Natural log-probability of the target tokens.
         weights: Attention weights (target, source); empty if they were not requested, or if the model has no
             attention.
-        heads: Weights of each head (heads, target, source); None if there is one head, or if attention was
+        heads: Weights of each head (heads, target, source), see `Hypothesis`; None if there is one head, or if attention was
             not requested.
         unknown: Unknown tokens of the source, see `Tokenizer.unknown`; then those of a translation that was given.
         rank: Place among the translations of the sentence, from 1, the best.
@@ -59,6 +59,19 @@ class Translation:
         places = [place for place, token in enumerate(self.source_tokens) if token != END]
         links = sorted(argmax_links(self.weights[:, places]), key=lambda link: link[1])
         return [(places[i], j) for i, j in links if self.target_tokens[j] != END]
+
+    def named_heads(self) -> list[tuple[str, Tensor]]:
+        """Return the weights of each head (target, source) after its name, such as "layer 2, head 1"; none of a single one."""
+        if self.heads is None:
+            return []
+        names = [f"head {number}" for number in range(1, self.heads.shape[-3] + 1)]
+        layers = (
+            [f"layer {number}, " for number in range(1, self.heads.shape[0] + 1)]
+            if self.heads.ndim > 3
+            else [""]
+        )
+        named = (f"{layer}{name}" for layer in layers for name in names)
+        return list(zip(named, self.heads.flatten(0, -3), strict=True))
 
     def marked_source(self) -> tuple[str, ...]:
         """Return the source tokens, with each ``<unk>`` replaced by the unknown word in brackets."""

@@ -172,17 +172,18 @@ def _written(model: Seq2Seq, folder: Path) -> list[Path]:
     encoder, step = _Encoder(model).eval(), _Step(model).eval()
     states, keys, is_token, *state = encoder(source, lengths)
     longer = model.encode(SourceBatch(nn.functional.pad(source, (0, 1), value=1), lengths))
-    of_state = [  # the axis of a state whose size is the source length, as of coverage
-        {0: "batch"}
-        | {axis: "length" for axis in range(1, one.dim()) if one.shape[axis] != other.shape[axis]}
-        for one, other in zip(state, model.decoder.initial_state(longer), strict=True)
-    ]
     names = [f"state_{place}" for place in range(len(state))]
-    batch, length = {0: "batch"}, {0: "batch", 1: "length"}
-    inputs = torch.full((3,), 2), states, keys, is_token, *state
-    weights = {}
-    if model.decoder.has_attention:
-        weights = {"weights": {0: "batch", step(*inputs)[1].dim() - 1: "length"}}
+    batch, length, tokens = {0: "batch"}, {0: "batch", 1: "length"}, torch.full((3,), 2)
+    _, *found = step(tokens, states, keys, is_token, *state)
+    after = found[-len(state) :]
+    of_state = [  # the axes of a state whose size is the source length, as of coverage, or the number of steps
+        {0: "batch"}
+        | {axis: "length" for axis in range(1, one.dim()) if one.shape[axis] != of_longer.shape[axis]}
+        | {axis: "steps" for axis in range(1, one.dim()) if one.shape[axis] != later.shape[axis]}
+        for one, of_longer, later in zip(state, model.decoder.initial_state(longer), after, strict=True)
+    ]
+    inputs = tokens, states, keys, is_token, *after
+    weights = {"weights": {0: "batch", found[0].dim() - 1: "length"}} if model.decoder.has_attention else {}
     axes = {"memory_states": length, "memory_keys": length, "source_is_token": length} | weights
     exports = {
         "encoder": (
@@ -195,8 +196,9 @@ def _written(model: Seq2Seq, folder: Path) -> list[Path]:
             {"tokens": batch, "log_probabilities": batch},
         ),
     }  # fmt: skip
-    for prefix in ("", "new_"):
-        axes |= {f"{prefix}{name}": axis for name, axis in zip(names, of_state, strict=True)}
+    for name, of_axes in zip(names, of_state, strict=True):
+        one_more = {axis: "new_steps" if kind == "steps" else kind for axis, kind in of_axes.items()}
+        axes |= {name: of_axes, f"new_{name}": one_more}
     for name, (module, given, input_names, output_names, own_axes) in exports.items():
         with warnings.catch_warnings(), _exportable(model):
             warnings.simplefilter("ignore")  # about the exporter itself, which is deprecated but right

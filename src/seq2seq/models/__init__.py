@@ -10,8 +10,10 @@ from seq2seq.models.luong import LuongDecoder
 from seq2seq.models.plain import PlainDecoder
 from seq2seq.models.seq2seq import GRUEncoder, LSTMEncoder, Seq2Seq
 from seq2seq.models.transformer import TransformerEncoder
+from seq2seq.models.transformer_decoder import TransformerDecoder
 
 __all__ = [
     "BahdanauDecoder", "ConditionalDecoder", "ContextDecoder", "Decoder", "Encoder", "GRUEncoder",
-    "LSTMEncoder", "LuongDecoder", "PlainDecoder", "Seq2Seq", "TransformerEncoder", "build_model",
+    "LSTMEncoder", "LuongDecoder", "PlainDecoder", "Seq2Seq", "TransformerDecoder", "TransformerEncoder",
+    "build_model",
 ]  # fmt: skip

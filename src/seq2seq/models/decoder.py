@@ -27,9 +27,12 @@ class Decoder(nn.Module, ABC):
         embedding: Embedding of the target tokens (V, E).
         output: Layer from features to logits (R -> V).
         bridge: Layer from the encoder's summary to the initial states.
+        attention_layers: Number of layers that attend to the source; `step` returns the heads of the first layer, then
+            those of the second, and so on.
     """
 
     has_attention = True
+    attention_layers = 1
     attention: Any
     embedding: nn.Embedding
     output: nn.Linear
@@ -108,10 +111,18 @@ class RecurrentOptions(TypedDict, total=False):
     tie_output: bool
 
 
-def attentions_of(decoder: Decoder) -> list[Attention]:
-    """Return the `Attention` modules of a decoder, one for each head."""
+def attentions_of(decoder: Decoder) -> list[Any]:
+    """Return the modules of a decoder that weigh the source: `Attention`, of one head each, or those with `weighs_source`.
+
+    The weights pass through their `dropout`, as (B, K, S), or as (B, h, K, S) where there are `heads`.
+    """
     modules = decoder.modules() if isinstance(decoder, nn.Module) else ()
-    return [each for each in modules if isinstance(each, Attention)]
+    return [each for each in modules if getattr(each, "weighs_source", isinstance(each, Attention))]
+
+
+def num_heads(decoder: Decoder) -> int:
+    """Return the number of heads that attend to the source, of all layers."""
+    return sum(getattr(each, "heads", 1) for each in attentions_of(decoder))
 
 
 class RecurrentDecoder(Decoder):

@@ -13,8 +13,7 @@ from seq2seq.models.encoder import Encoder
 class TransformerEncoder(Encoder):
     """Transformer encoder with pre-layer normalization; the summary is the mean of the states.
 
-    Positions are sinusoidal: PE(p, 2i) = sin(p / 10000^(2i / d)), PE(p, 2i + 1) = cos of the same. Vaswani
-    et al., "Attention is all you need", 2017.
+    Positions are those of `positions`. Vaswani et al., "Attention is all you need", 2017.
 
     Args:
         input_size: Size E of an embedded token.
@@ -57,13 +56,24 @@ class TransformerEncoder(Encoder):
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Encode a batch of sentences, see `Encoder.forward`."""
-        length, size = embedded.shape[1], self.output_size
-        rates = torch.exp(torch.arange(0, size, 2, device=embedded.device) * (-math.log(10_000) / size))
-        angles = torch.arange(length, device=embedded.device).unsqueeze(1) * rates
-        positions = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]
-        projected = self.project(embedded) * math.sqrt(size)
-        inputs = self.embedding_dropout(projected + positions.to(projected.dtype))
+        length = embedded.shape[1]
+        projected = self.project(embedded) * math.sqrt(self.output_size)
+        inputs = self.embedding_dropout(projected + positions(0, length, projected))
         is_token = length_mask(lengths, length)
         states = self.layers(inputs, src_key_padding_mask=~is_token)
         states = states.masked_fill(~is_token.unsqueeze(-1), 0)
         return states, states.sum(dim=1) / lengths.unsqueeze(1)
+
+
+def positions(start: int, stop: int, like: Tensor) -> Tensor:
+    """Return the sinusoidal positions from `start` to before `stop` (T, d), for vectors (…, d).
+
+    PE(p, 2i) = sin(p / 10000^(2i / d)),  PE(p, 2i + 1) = cos of the same
+    """
+    size, kind = (
+        like.shape[-1],
+        {"device": like.device, "dtype": torch.promote_types(like.dtype, torch.float32)},
+    )
+    rates = torch.exp(torch.arange(0, size, 2, **kind) * (-math.log(10_000) / size))
+    angles = torch.arange(start, stop, **kind).unsqueeze(1) * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size].to(like.dtype)

@@ -352,10 +352,12 @@ def _is_given(given: Mapping[str, Any], key: str) -> bool:
 
 
 def _is_chosen(given: Mapping[str, Any], key: str) -> bool:
-    """Return whether the command line chooses the class of an object, by ``_target_`` or by the group of its part."""
+    """Return whether the command line chooses the class of an object: by ``_target_``, its part's group, or a recipe."""
     groups = [group for group, place in PLACES.items() if f"{key}.".startswith(f"{place}.")]
     innermost = max(groups, key=lambda group: len(PLACES[group]), default=None)
-    return f"{key}._target_" in given or innermost in given
+    recipe = CONF / "recipe" / f"{given.get('recipe')}.yaml"
+    by_recipe = recipe.is_file() and f"override /{innermost}:" in recipe.read_text(encoding="utf-8")
+    return f"{key}._target_" in given or innermost in given or by_recipe
 
 
 @cache

@@ -30,8 +30,13 @@ def changed_weights(decoder: Decoder, change: Callable[[Tensor], Tensor]) -> Ite
     found = attentions_of(decoder)
     if not found:
         raise InputError("weights are changed in attentions of this program only: it has none")
+
+    def of_heads(weights: Tensor) -> Tensor:  # (B, K, S) of a head, or (B, h, K, S)
+        heads = weights.view(len(weights), -1, *weights.shape[-2:]).unbind(dim=1)
+        return torch.stack([change(each) for each in heads], dim=1).view_as(weights)
+
     # dropout is the place where only the weights of the mean change
-    hooks = [each.dropout.register_forward_hook(lambda _, w, __: change(w[0])) for each in found]
+    hooks = [each.dropout.register_forward_hook(lambda _, w, __: of_heads(w[0])) for each in found]
     try:
         yield
     finally:
@@ -96,8 +101,11 @@ def tokens_that_stay(
 
     def change(weights: Tensor) -> Tensor:
         order = orders[:, len(stays)]
-        found = other_weights(weights[:, 0], attention[-1], order, source.is_token)
-        return torch.stack([found[name] for name in changes], dim=1)
+        rows = zip(
+            changes, weights.unbind(dim=1), strict=True
+        )  # in a higher layer, weights follow from changes below
+        found = [other_weights(row, attention[-1], order, source.is_token)[name] for name, row in rows]
+        return torch.stack(found, dim=1)
 
     for tokens in batch.target_input.unbind(dim=1):
         features, new, weights = decoder.step(tokens, state, memory)
