@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 
+import numpy as np
 import pytest
 
 from seq2seq.common.errors import InputError
@@ -256,3 +257,95 @@ def test_files_of_both_languages_are_read_by_the_names_of_their_columns(tmp_path
             corpora={"en-de": {"train": {"source": "both.tsv"}, "validation": {"source": "both.tsv"}}},
             root=str(tmp_path), split={"validation": 0.2},
         ).read()  # fmt: skip
+
+
+def unequal(files, **options):
+    """Eight pairs of en-de, of which none is blank, and four of en-fr."""
+    for code in ("de", "fr"):
+        lines = (files / f"all.{code}").read_text().splitlines()[: 8 if code == "de" else 4]
+        (files / f"few.{code}").write_text("".join(f"{line}\n" for line in lines))
+        (files / f"few.{code}.en").write_text("".join(f"{line}\n" for line in EN[: len(lines)]))
+    given = {
+        f"en-{code}": {
+            split: {"source": f"few.{code}.en", "target": f"few.{code}"} for split in ("train", "validation")
+        }
+        for code in ("de", "fr")
+    }
+    return MultilingualText(
+        corpora={name: sides | options.pop(name[3:], {}) for name, sides in given.items()}, root=str(files),
+        batch_size=3, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "of_fr"),
+    [
+        ({"temperature": 1}, 4),
+        ({"temperature": 2}, round(12 * 4**0.5 / (4**0.5 + 8**0.5))),
+        ({"temperature": 1000}, 6),
+        ({"fr": {"weight": 2}}, 6),
+        ({"de": {"weight": 2}, "fr": {"weight": 0.5}}, round(12 * 2 / 18)),
+    ],
+)
+def test_an_epoch_has_the_shares_of_temperature_and_weights(files, options, of_fr):
+    data = unequal(files, **options)
+    pairs = data.prepared.train.pairs
+    for epoch in range(3):
+        drawn = [index for batch in data.train_dataloader().order(epoch) for index in batch]
+        assert len(drawn) == 12
+        assert sum(pairs[index].languages == "en-fr" for index in drawn) == of_fr
+        times = [drawn.count(index) for index, pair in enumerate(pairs) if pair.languages == "en-fr"]
+        assert max(times) - min(times) <= 1
+    assert [note.split()[1:3] for note in data.notes] == [
+        ["en-de:", f"{(12 - of_fr) / 12:.1%}"],
+        ["en-fr:", f"{of_fr / 12:.1%}"],
+    ]
+
+
+def test_epochs_draw_other_pairs_and_without_shares_each_pair_is_read_once(files):
+    data = unequal(files, temperature=1000)
+    orders = [sorted(np.concatenate(data.train_dataloader().order(epoch))) for epoch in range(6)]
+    assert len({tuple(order) for order in orders}) > 1
+    assert set(np.concatenate(orders)) == set(range(12))
+    plain = unequal(files)
+    assert sorted(np.concatenate(plain.train_dataloader().order(0))) == [*range(12)]
+    assert not plain.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"fr": {"weight": 0}}, "data.corpora.en-fr.weight=0"), ({"temperature": 5, "max_tokens": 100}, "data.batch_size"),
+     ({"fr": {"wieght": 1}}, "wieght")],
+)  # fmt: skip
+def test_wrong_shares_are_refused(files, options, said):
+    with pytest.raises(InputError, match=said):
+        unequal(files, **options).prepared  # noqa: B018
+
+
+def test_a_training_by_shares_that_goes_on_has_the_same_weights(files, program):
+    unequal(files)
+
+    def train(name, epochs):
+        sides = [
+            f"'+data.corpora.en-{code}.{split}={{source: few.{code}.en, target: few.{code}}}'"
+            for code in ("de", "fr")
+            for split in ("train", "validation")
+        ]
+        keys = [*shlex.split(" ".join(sides)), "data=multi", "recipe=small", "+data.corpora.en-fr.weight=1.5", "data.temperature=5",
+                "data.batch_size=4", "callbacks.attention=null", "callbacks.samples=null", "logger=csv", "scheduler=constant",
+                "decoding.beam_size=1", "trainer.check_val_every_n_epoch=1", "model.encoder.dropout=0.1", "threads=1",
+                "device=cpu", f"name={name}", f"trainer.max_epochs={epochs}"]  # fmt: skip
+        return program(*keys, cwd=files, check=0, timeout=300).text
+
+    told = train("whole", 3)
+    assert re.search(
+        r"^share       en-fr: \d\d.\d% of an epoch, \d of 4 pairs: \d.\d\d times each$", told, re.MULTILINE
+    )
+    train("halves", 1)
+    train("halves", 3)
+    whole, halves = files / "runs/multi/whole", files / "runs/multi/halves"
+    assert (whole / "model/model.safetensors").read_bytes() == (
+        halves / "model/model.safetensors"
+    ).read_bytes()
+    assert "train/share_en-fr" in next((whole / "csv").rglob("metrics.csv")).read_text()
+    assert "share       en-fr" in (whole / "train.log").read_text()

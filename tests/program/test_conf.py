@@ -35,7 +35,7 @@ TRAINED = [
      "callbacks=[default,attention_statistics,faithfulness]"],
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
-    ["decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
+    ["callbacks=lr_finder", "callbacks.lr_finder.num_training_steps=14", "decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
     ["decoder=transformer", "recipe=small", "callbacks=[default,faithfulness]"],
     ["recipe=small_transformer", "data=grammar"],
     ["recipe=standard", "averaging=ema_200", "data=grammar", *SUBWORDS, *TINY_EPOCH],
@@ -59,7 +59,7 @@ REAL = [
 
 COMPOSED = {
     "experiment=everyday_full": "experiment_name: everyday_en_", "device=gpu": "accelerator: gpu", "device=mps": "accelerator: mps", "device=ddp": "strategy: ddp",
-    "logger=mlflow": "artifact_location: ${paths.runs_dir}/", "logger=wandb": "WandbLogger", "hparams_search=example": "interval(0.001, 0.01)",
+    "logger=mlflow": "artifact_location: ${paths.runs_dir}/", "logger=wandb": "WandbOfRun", "hparams_search=example": "interval(0.001, 0.01)",
 }  # fmt: skip
 """What needs hardware or packages that are not here, or a sweep; and text that it brings."""
 

@@ -12,12 +12,14 @@ from typing import Any, Literal
 
 import lightning.pytorch as pl
 import numpy as np
+from numpy.typing import NDArray
 
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive, Seed, require_bounds
-from seq2seq.common.progress import announce, counted, warn
+from seq2seq.common.progress import LOG, announce, counted, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
+from seq2seq.data.filter import Filter
 from seq2seq.data.languages import require_language_code
 from seq2seq.data.split import Split
 from seq2seq.data.text import SentencePair, Splits, warn_of_escapes, warn_of_seen, with_alignments
@@ -115,7 +117,10 @@ class TranslationDataModule(pl.LightningDataModule):
             pair above the limit is a batch by itself.
         max_length: Maximum number of tokens of a side, or a `MaxLength`; longer training pairs are left out. None for no limit.
         split: How pairs are held out of the training pairs, a `Split` or its arguments; None: `read` returns validation pairs.
+        filter: Which training pairs are left out, a `Filter` or its arguments.
         max_examples: Use only the first pairs of each split.
+        new_tokens: Maximum number of tokens that the training text adds to each vocabulary of a model that the training
+            starts from; None: none.
         both_directions: Also train on every pair with source and target swapped (needs `joint_vocabulary`).
         overfit: Validate and test on the training pairs.
         alignments: Pharaoh file, one line per training pair, before any are held out or left out, for guided alignment;
@@ -139,7 +144,9 @@ class TranslationDataModule(pl.LightningDataModule):
         max_tokens: Positive | None = None,
         max_length: Positive | MaxLength | Mapping[str, Any] | None = None,
         split: Split | Mapping[str, Any] | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,  # noqa: A002 - the key's name
         max_examples: Positive | None = None,
+        new_tokens: Positive | None = None,
         both_directions: bool = False,
         overfit: bool = False,
         alignments: str | None = None,
@@ -154,14 +161,18 @@ class TranslationDataModule(pl.LightningDataModule):
         if max_examples is not None and max_examples < 1:
             raise InputError(f"data.max_examples={max_examples}: a number above 0 is needed")
         self.split = Split.of(split) if split else None
+        if isinstance(filter, Mapping):
+            filter = Filter(**filter) if any(filter.values()) else None  # noqa: A001
+        self.filter = filter
         self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer or tokenizer
         self.joint_vocabulary = joint_vocabulary
         self.source_language, self.target_language = source_language, target_language
         self.batch_size, self.max_tokens = batch_size, max_tokens
-        self.max_examples = max_examples
+        self.max_examples, self.new_tokens = max_examples, new_tokens
         self.both_directions, self.overfit = both_directions, overfit
         self.alignments, self.validation_alignments = alignments, validation_alignments
         self.seed = seed
+        self.notes: list[str] = []
 
     def read(self) -> Splits:
         """Return the sentence pairs of the corpus. Subclasses implement this method."""
@@ -175,6 +186,10 @@ class TranslationDataModule(pl.LightningDataModule):
         if self.alignments is not None:  # of every pair of the files
             train = with_alignments(splits.train, self.alignments, "data.alignments")
             splits = replace(splits, train=train)
+        if self.filter is not None:
+            left, told = self.filter.kept(splits.train)
+            splits = replace(splits, train=left)
+            self.note(told)
         if self.split is not None:
             splits = self.divide(self.split, splits)
         if self.validation_alignments is not None:
@@ -265,6 +280,34 @@ class TranslationDataModule(pl.LightningDataModule):
             if target.case == "restore":
                 target.learn_case([pair.target for pair in self.splits.train], languages)
         self.tokenizers = source, target
+        if self.new_tokens is not None:
+            self.tokenizers = self.extended(source, target, self.new_tokens)
+
+    def extended(self, source: Tokenizer, target: Tokenizer, most: int) -> tuple[Tokenizer, Tokenizer]:
+        """Return tokenizers with the most frequent tokens of the training text that they lack; one vocabulary stays one."""
+        pairs, before = self.splits.train, (source, target)
+        texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        missing = [each.missing(own) for each, own in zip(before, texts, strict=True)]
+        if source.vocabulary == target.vocabulary:
+            missing = [missing[0] + missing[1]] * 2
+        after = []
+        for name, tokenizer, counts in zip(("source", "target"), before, missing, strict=True):
+            frequent = [token for token, count in counts.items() if count >= tokenizer.min_frequency]
+            added = sorted(frequent, key=lambda token: (-counts[token], token))[:most]
+            after.append(tokenizer.with_tokens(added))
+            shown = ", ".join(map(tokenizer.shown, added[:8])) + (", …" if len(added) > 8 else "")
+            self.note(
+                f"new tokens  {name}: {len(added):,} behind {tokenizer.vocab_size:,}, of {len(counts):,} that were missing"
+                f"{f': {shown}' if added else ''}"
+            )
+        if target.case == "restore":
+            after[1].learn_new_case(texts[1], {after[1].shown(token) for token in added})
+        return after[0], after[1]
+
+    def note(self, text: str) -> None:
+        """Keep a line on what became of the text for `notes`, which the table of the splits ends with, and log it."""
+        self.notes.append(text)
+        LOG.info(text)
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -356,10 +399,17 @@ class TranslationDataModule(pl.LightningDataModule):
 
         @lru_cache(maxsize=1)
         def order(epoch: int) -> Order:
-            whole = shuffled_order(*lengths, size, seed=self.seed, epoch=epoch, num_shares=processes)
-            return share(whole, rank, processes)
+            drawn = self.drawn(epoch)
+            source, target = lengths if drawn is None else (side[drawn] for side in lengths)
+            whole = shuffled_order(source, target, size, seed=self.seed, epoch=epoch, num_shares=processes)
+            return share(whole if drawn is None else [drawn[batch] for batch in whole], rank, processes)
 
         return BatchLoader(self._of_epoch, order, lambda: self.trainer.current_epoch if self.trainer else 0)
+
+    def drawn(self, epoch: int) -> NDArray[np.integer] | None:
+        """Return the training pairs that an epoch reads, as many in each; None: all of them once."""
+        del epoch
+        return None
 
     def val_dataloader(self) -> BatchLoader:
         """Return batches of the validation split in one order of all epochs; a blank source is in none of them.

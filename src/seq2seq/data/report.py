@@ -35,7 +35,8 @@ def corpus_summary(data: "TranslationDataModule") -> str:
     sizes = " / ".join(f"{each.vocab_size:,}" for each in data.tokenizers) + " tokens"
     wanted = [size for each in data.tokenizers if (size := each.max_vocab_size or 0) > each.vocab_size]
     all_of_it = f"; the text has no more, of vocab_size={max(wanted):,}" if wanted else ""
-    return f"{table(data.prepared.splits)}\nvocabulary  {sizes} ({joint}{all_of_it})"
+    lines = table(data.prepared.splits), f"vocabulary  {sizes} ({joint}{all_of_it})", *data.notes
+    return "\n".join(lines)
 
 
 def corpus_report(data: "TranslationDataModule") -> str:

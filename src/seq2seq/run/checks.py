@@ -36,6 +36,7 @@ NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer
 EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
     ("data.max_length.over", "data.max_length.tokens", None),
+    ("data.new_tokens", "init_from", None),
     ("module.label_smoothing", "module.objective.cross_entropy_weight", 0),
 )
 """Key, and the other key and its value with which the first has no effect."""
@@ -43,7 +44,10 @@ EFFECTS: tuple[tuple[str, str, Any], ...] = (
 LATE = "update_starting_at_step", "update_starting_at_epoch"
 """Arguments of Lightning's exponential moving average."""
 
-FINDERS = {"BatchSizeFinder": "data.batch_size=N", "LearningRateFinder": "optimizer.lr=RATE"}
+FINDERS = {
+    "BatchSizeFinder": "data.batch_size=N",
+    "LearningRateFinder": "optimizer.lr=RATE, or callbacks=lr_finder, which tells one",
+}
 """Callbacks of Lightning that choose a value, and what to give in their place."""
 
 FEW = 16_000_000

@@ -103,6 +103,16 @@ def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) ->
     }
 
 
+def log_parameters(trainer: "pl.Trainer", settings: Settings) -> None:
+    """Log the configuration, what the command line gives first; TensorBoard gets it with the scores, see `log_scores`."""
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    values = {"seed": settings.config.seed, **settings.given, **settings.values, **settings.given}
+    for logger in trainer.loggers:
+        if not isinstance(logger, TensorBoardLogger):
+            logger.log_hyperparams(values)
+
+
 def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Settings) -> None:
     """Log the scores of the test split; to TensorBoard with the overrides, for its HParams tab: without those of all jobs of a sweep."""
     from lightning.pytorch.loggers import TensorBoardLogger
@@ -126,6 +136,7 @@ def log_scores(metrics: Mapping[str, Any], trainer: "pl.Trainer", settings: Sett
         else:
             logger.log_metrics(scores, trainer.global_step)
         logger.save()
+        getattr(logger, "finish", lambda: None)()  # nothing comes after the scores
 
 
 def _named(key: str, value: Any) -> tuple[str, Any]:

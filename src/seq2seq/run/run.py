@@ -24,7 +24,7 @@ from seq2seq.evaluation.metrics import metric_of
 from seq2seq.run.building import build_module, build_trainer, prepare, read_data
 from seq2seq.run.checks import check_early, checkpoint_files, directions
 from seq2seq.run.earlier import Earlier, earlier_start
-from seq2seq.run.finishing import export, facts, log_scores, score
+from seq2seq.run.finishing import export, facts, log_parameters, log_scores, score
 from seq2seq.run.fitting import fit, going_on_after_interrupt, trained_by
 from seq2seq.run.folder import (
     OF_HYDRA,
@@ -212,6 +212,7 @@ def begun(settings: Settings, data: "Prepared", trainer: "pl.Trainer", files: Wr
     is_new = settings.config.overwrite or not results(files)
     with set_aside(files) if is_new else kept_files(folder):
         claim_logs(trainer)
+        log_parameters(trainer, settings)
         log_start(settings, commit_of_program())
         (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer
         save_config(settings.config, folder)

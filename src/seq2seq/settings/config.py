@@ -77,7 +77,10 @@ BASES = {
 MOST = 2**32 - 1
 """Maximum of whole numbers, of the classes of this program, of Lightning and of PyTorch."""
 
-TAKEN: dict[str, dict[str, Any]] = {"scheduler": {"interval": Literal["step", "epoch"]}}
+TAKEN: dict[str, dict[str, Any]] = {
+    "scheduler": {"interval": Literal["step", "epoch"]},
+    "optimizer": {"groups": list, "decay_vectors": bool},
+}
 """Arguments that the program takes from a node, with their annotations, beside those of its class or function."""
 
 

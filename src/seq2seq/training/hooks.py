@@ -23,6 +23,7 @@ from seq2seq.training.checkpoint import callbacks_of
 from seq2seq.training.losses import LossSums, StepMean, token_cross_entropy
 from seq2seq.training.metrics import SplitScores
 from seq2seq.training.objectives import rdrop_cross_entropy, with_options
+from seq2seq.training.parameter_groups import KEYWORDS, ParameterGroups
 from seq2seq.training.schedules import Schedule
 from seq2seq.training.training_sums import TrainingSums
 
@@ -54,7 +55,8 @@ class ConfiguredModule(pl.LightningModule):
 
     Args:
         model: The model, or the arguments of `build_model` as plain data, as stored in a checkpoint.
-        optimizer: Factory of the optimizer, called with the parameters; None: Adam.
+        optimizer: Factory of the optimizer, called with the parameters; None: Adam. Its keywords `groups` and
+            `decay_vectors` are those of `ParameterGroups`.
         scheduler: Factory of the learning-rate schedule, called with the optimizer, and `total_steps` if it has this
             argument; None: a constant rate.
         objective: Training objective, called with this module and a batch; returns `LossSums` of the batch and
@@ -95,6 +97,8 @@ class ConfiguredModule(pl.LightningModule):
             arguments = without_unknown(build_model, model, "the checkpoint")
             model = build_model(**arguments, trust_custom_code=trust_custom_code)
         self.model, self.optimizer_factory = model, optimizer or Adam
+        if KEYWORDS & getattr(optimizer, "keywords", {}).keys():
+            self.optimizer_factory = ParameterGroups.taken_from(self.optimizer_factory)
         self.limits, self._fits_limits = limits or DEFAULT_LIMITS, limits is None
         self.metrics, self.scores = metrics or {}, SplitScores()
         self.label_smoothing: float = label_smoothing
@@ -118,8 +122,8 @@ class ConfiguredModule(pl.LightningModule):
     def configure_callbacks(self) -> list[Callback]:
         """Let the sums and the schedule save and restore themselves in checkpoints, once in a trainer."""
         present, scaled = callbacks_of(self.trainer), str(self.trainer.precision).startswith("16")
-        parts = self.training_sums, self.schedule, *([Unscaling()] if scaled else [])
-        return [part for part in parts if part not in present]
+        parts = self.training_sums, self.schedule, self.optimizer_factory, *([Unscaling()] if scaled else [])
+        return [part for part in parts if isinstance(part, Callback) and part not in present]
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Name arguments that this class does not have, and go on from the weights that the optimizer has reached.

@@ -64,8 +64,10 @@ class LargeText(ParallelText):
     ) -> None:
         super().__init__(train=train, validation=validation, test=test, **options)
         self.cache, self.fit_pairs, self.num_processes = cache, fit_pairs, num_processes
-        if self.alignments is not None or self.overfit:
-            raise InputError("data=large has neither data.alignments nor data.overfit: use data=parallel")
+        if self.alignments is not None or self.overfit or self.filter is not None:
+            raise InputError(
+                "data=large has neither data.alignments nor data.overfit nor data.filter: use data=parallel"
+            )
 
     def read(self) -> Splits:
         """Read the validation and test files, and a sample of the training pairs for the tokenizers."""

@@ -62,6 +62,12 @@ class HuggingFaceTokenizer(Tokenizer):
         except Exception as error:  # of no narrower class
             raise InputError(f"a tokenizer.json cannot be read: {error}") from error
 
+    def with_tokens(self, tokens: Sequence[str]) -> Tokenizer:
+        """Refuse tokens that the file does not have."""
+        raise InputError(
+            "data.new_tokens: a tokenizer.json has the tokens that it was trained with: leave this out"
+        )
+
     def fit(self, texts: Iterable[str]) -> None:
         """Use the vocabulary of the file."""
         if self._tokenizer is None:

@@ -1,8 +1,10 @@
 """Subwords of SentencePiece."""
 
+import copy
 import io
 import re
 from bisect import bisect
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -109,6 +111,23 @@ class SentencePieceTokenizer(Tokenizer):
     def _use(self, content: bytes) -> None:
         self.model = sentencepiece.SentencePieceProcessor(model_proto=content)
         self.set_vocabulary([self.model.id_to_piece(index) for index in range(len(self.model))])
+
+    def missing(self, texts: Iterable[str]) -> Counter[str]:
+        """Count the characters that are spelled in bytes; all others have pieces."""
+        return Counter(char for text in texts for char in self.unknown(text))
+
+    def with_tokens(self, tokens: Sequence[str]) -> Tokenizer:
+        """Return a tokenizer with further characters as pieces, less probable than all others."""
+        from sentencepiece import sentencepiece_model_pb2
+
+        schema: Any = sentencepiece_model_pb2  # whose classes are made when it is imported
+        proto = schema.ModelProto.FromString(self.model.serialized_model_proto())
+        least = min(piece.score for piece in proto.pieces)
+        for place, token in enumerate(tokens, start=1):
+            proto.pieces.add(piece=token, score=least - place)
+        other = copy.copy(self)
+        other._use(proto.SerializeToString())
+        return other
 
     def prepared(self, text: str) -> str:
         """Return a sentence as `split` gets it."""

@@ -8,7 +8,8 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -132,6 +133,19 @@ class Tokenizer(ABC):
         made = Vocab(counts, max_size=size, min_freq=self.min_frequency, specials=list(SPECIALS))
         self.set_vocabulary(made.itos)
 
+    def missing(self, texts: Iterable[str]) -> Counter[str]:
+        """Count the tokens of some sentences that the vocabulary does not have, as `with_tokens` takes them."""
+        counts = Counter(token for text in texts for token in self.tokens(text))
+        return Counter(
+            {t: n for t, n in counts.items() if t not in SPECIALS and self.ids([t]) == [UNKNOWN_ID]}
+        )
+
+    def with_tokens(self, tokens: Sequence[str]) -> "Tokenizer":
+        """Return a tokenizer with further tokens behind its own, which splits text without them as before."""
+        other = copy.copy(self)
+        other.set_vocabulary([*self.vocabulary, *tokens])
+        return other
+
     def share(self, language: str) -> "Tokenizer":
         """Return a tokenizer of another language with the same vocabulary."""
         other = copy.copy(self)
@@ -151,6 +165,11 @@ class Tokenizer(ABC):
             code: Casing.learned(own, self.language)  # `prepared` has lower-cased them so
             for code, own in by_language.items()
         }
+
+    def learn_new_case(self, texts: Sequence[str], words: Set[str]) -> None:
+        """Learn how some new words are written; all others keep their case."""
+        new = {w: form for w, form in Casing.learned(texts, self.language).forms.items() if w in words}
+        self.casing = replace(self.casing, forms={**new, **self.casing.forms})
 
     @property
     def vocab_size(self) -> int:
