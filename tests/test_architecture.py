@@ -82,7 +82,9 @@ def test_the_tab_stands_alone():
         for name in imports(path):
             package = name.split(".")[0]
             assert package != "seq2seq", path
-            if path.parent.name != "capturing" and path.name != "lightning_callback.py":  # imported when they are used
+            if (
+                path.parent.name != "capturing" and path.name != "lightning_callback.py"
+            ):  # imported when they are used
                 assert package not in {"torch", "lightning"}, path
     named = [
         line

@@ -124,12 +124,21 @@ def better(first: Axis, second: Axis) -> Axis:
     return second if is_given == [False, True] else first
 
 
-def arranged(weights: Tensor, axes: Axes, roles: Sequence[str], trail: Trail, values: Axes = ()) -> Question:
-    """Return weights as (B, heads, T, S), by the roles of their axes: shared (with values), rows or columns.
+def refuse_channels(weights: Tensor, axes: Axes, roles: Sequence[str]) -> None:
+    """Refuse weights all of whose rows are features, as of linear attention.
 
     Raises:
-        ChannelsError: The rows are features.
+        ChannelsError: It is so.
     """
+    rows = [fragment for axis, role in zip(axes, roles, strict=True) if role == "rows" for fragment in axis]
+    if rows and all(map(is_of_features, rows)):
+        raise ChannelsError(
+            f"the rows of its weights {tuple(weights.shape)} are features of a layer, not positions"
+        )
+
+
+def arranged(weights: Tensor, axes: Axes, roles: Sequence[str], trail: Trail) -> Question:
+    """Return weights as (B, heads, T, S), by the roles of their axes: shared (with values), heads, rows or columns."""
     parts: list[tuple[str, Family | None, int]] = []
     for axis, role, size in zip(axes, roles, weights.shape, strict=True):
         if role == "columns" or size_of(axis) != size or not axis:
@@ -140,16 +149,6 @@ def arranged(weights: Tensor, axes: Axes, roles: Sequence[str], trail: Trail, va
     has_heads = any(role == "heads" for role, _, _ in parts)
     if not has_heads and len(shared) == 2 and weights.dim() == 4:  # (B, heads, …), of unknown origin
         parts[shared[1]] = ("heads", *parts[shared[1]][1:])
-    roles_of_rows = {
-        part_role
-        for axis, role in zip(axes, roles, strict=True)
-        if role == "rows"
-        for part_role in (("heads" if is_of_features(each) else "rows") for each in axis)
-    }
-    if roles_of_rows == {"heads"}:
-        raise ChannelsError(
-            f"the rows of its weights {tuple(weights.shape)} are features of a layer, not positions"
-        )
     order = sorted(
         range(len(parts)), key=lambda place: ("shared", "heads", "rows", "columns").index(parts[place][0])
     )

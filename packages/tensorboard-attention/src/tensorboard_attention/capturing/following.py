@@ -26,6 +26,7 @@ from tensorboard_attention.capturing.axes import (
     better,
     child,
     is_of_features,
+    refuse_channels,
     roots_of,
     size_of,
 )
@@ -265,6 +266,7 @@ class Follower:
     def ask(self, weights: Tensor, axes: Axes, roles: Sequence[str], trail: Trail) -> None:
         """Tell what weights are, by the roles of their axes."""
         try:
+            refuse_channels(weights, axes, roles)
             self.found(arranged(weights, axes, roles, trail))
         except ChannelsError as error:
             self.found(error)

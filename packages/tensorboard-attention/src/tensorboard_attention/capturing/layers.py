@@ -65,6 +65,8 @@ def layers_of(calls: Sequence[Call], num_runs: int, num_sentences: int | None) -
     weights = [call.weights for call in calls]
     if len(weights) == 1:
         return weights
+    if num_runs < 2:
+        _refuse_blocks(calls)
     if len({len(each) for each in weights}) > 1 or (
         num_sentences and len(weights[0]) > num_sentences and num_runs > 1
     ):
@@ -89,14 +91,29 @@ def layers_of(calls: Sequence[Call], num_runs: int, num_sentences: int | None) -
         if is_once and all(torch.equal(each, weights[0]) for each in weights):
             return weights[:1]  # of a source that is read each time
         raise ValueError(f"the model ran {num_runs} times: run it once, with all sentences in a batch")
-    for one, other in itertools.combinations((call.answer for call in calls), 2):
-        if one.selected != other.selected:
-            raise ValueError(
-                f"its weights {tuple(one.weights.shape)} are of one sentence after the other, or of one of its parts: compute them in a batch"
-            )
-        if one.rows & other.rows:
-            raise ValueError("it is computed in blocks, each of which has a part of the rows and columns")
     return weights  # of several sequences
+
+
+def _refuse_blocks(calls: Sequence[Call]) -> None:
+    """Refuse calls that have parts of the rows or of the sentences.
+
+    Raises:
+        ValueError: There are such.
+    """
+    for one, other in itertools.combinations((call.answer for call in calls), 2):
+        if one.weights.size(2) == other.weights.size(2) == 1:
+            continue  # rows of one matrix
+        chosen = {family for family, _ in one.selected ^ other.selected}
+        is_part = any(family.roots & one.rows for family in chosen) or one.row_families != other.row_families
+        if one.rows & other.rows and is_part:
+            raise ValueError(
+                "it is computed in blocks, each of which has a part of the rows and columns: choose a configuration that computes "
+                "whole matrices"
+            )
+        if chosen:
+            raise ValueError(
+                f"its weights {tuple(one.weights.shape)} are of one sentence after the other: compute them in a batch"
+            )
 
 
 def _rows(weights: Sequence[Tensor]) -> Tensor:
@@ -107,7 +124,10 @@ def _rows(weights: Sequence[Tensor]) -> Tensor:
     """
     columns = [each.size(3) for each in weights]
     growth = {more - less for less, more in itertools.pairwise(columns)}
-    if growth not in ({0}, {1}):
+    has_room = (
+        len({*columns[1:]}) == 1 and columns[0] + len(columns) - 1 <= columns[1]
+    )  # for all, after a prompt
+    if growth not in ({0}, {1}) and not has_room:
         raise ValueError(
             "keys are added to those before and then left out: in a window, columns have other places in each row"
         )

@@ -48,6 +48,7 @@ def regrouped(axes: Axes, shape: Sequence[int]) -> Axes | None:
     """Return the axes of a tensor whose values keep their order in another shape; None where they do not fit."""
     rest = [fragment for axis in axes for fragment in axis]
     found = []
+    shape = tuple(shape)
     for size in shape:
         axis = [rest.pop(0)] if size == 1 and rest and rest[0][1] == 1 else []
         left = size
@@ -64,6 +65,8 @@ def regrouped(axes: Axes, shape: Sequence[int]) -> Axes | None:
                 left = 1
             else:
                 return None
+        while size > 1 and rest and rest[0][1] == 1 and shape[len(found) + 1 : len(found) + 2] != (1,):
+            axis.append(rest.pop(0))
         found.append(tuple(axis))
     return tuple(found)
 
