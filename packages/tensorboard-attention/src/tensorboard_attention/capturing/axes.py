@@ -29,8 +29,9 @@ class Family:
         self.roots: frozenset[Family] = frozenset().union(
             *(each.roots for each in self.parents)
         ) or frozenset([self])
-        self.is_feature = is_feature or (bool(self.parents) and all(each.is_feature for each in self.parents))
-        self.is_given = is_given or any(each.is_given for each in self.parents)
+        has_features = bool(self.parents) and all(each.is_feature for each in self.parents)
+        self.is_feature: bool = is_feature or has_features
+        self.is_given: bool = is_given or any(each.is_given for each in self.parents)
         self.is_contracted = False  # a product has summed over a part of it
 
 

@@ -47,7 +47,7 @@ def _padded(axes: Axes, number: int) -> Axes:
 def regrouped(axes: Axes, shape: Sequence[int]) -> Axes | None:
     """Return the axes of a tensor whose values keep their order in another shape; None where they do not fit."""
     rest = [fragment for axis in axes for fragment in axis]
-    found = []
+    found: list[Axis] = []
     shape = tuple(shape)
     for size in shape:
         axis = [rest.pop(0)] if size == 1 and rest and rest[0][1] == 1 else []
