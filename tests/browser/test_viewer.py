@@ -565,7 +565,7 @@ def test_the_statistics_of_heads_are_sorted_and_choose_one(open_tab):
     tab.get_by_text("statistics of the heads").click()
     table = tab.locator(".statistics table")
     table.get_by_role("button", name="peak weight").click()
-    peaks = [float(text) for text in table.locator("tr td:nth-of-type(2)").all_text_contents()]
+    peaks = [float(text) for text in table.locator("tr td:nth-of-type(3)").all_text_contents()]
     assert peaks == sorted(peaks, reverse=True)
     table.get_by_role("button", name="head 2").click()
     expect(tab.locator("figcaption")).to_contain_text("head 2")
