@@ -599,3 +599,34 @@ def test_the_tab_itself(open_tab, screenshot):
     point_at(tab, "row", 2)
     expect(tab.locator(".weights h3")).to_contain_text("depends on")
     screenshot(page, "viewing_effect")
+
+
+def named_heads(tokens):
+    """Twelve layers of twelve heads of causal self-attention, four of which look at the token before."""
+    size = len(tokens)
+    weights = np.tril(np.random.default_rng(1).dirichlet(np.ones(size), (12, 12, size)))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    for layer, head in ((0, 3), (2, 7), (5, 0), (11, 11)):
+        weights[layer, head] = 0.1 * weights[layer, head] + 0.9 * np.eye(size, k=-1)
+        weights[layer, head, 0] = np.eye(size)[0]
+    return weights
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_heads_have_names_that_filter_their_table(width, open_page, tmp_path):
+    tokens = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", *"abcdefghijklmnop"]
+    add_attention(tmp_path / "run", "s", named_heads(tokens), tokens, tokens, 0, kind="self-attention")
+    (tmp_path / "page.html").write_text(export_html(tmp_path / "run"), encoding="utf-8")
+    page = open_page((tmp_path / "page.html").as_uri(), viewport={"width": width, "height": 800})
+    page.on("dialog", lambda dialog: pytest.fail(f"a token ran: {dialog.message}"))
+    page.get_by_text("statistics of the heads").click()
+    table = page.locator(".statistics table")
+    expect(table.locator("tr")).to_have_count(1 + 1 + 12 + 144)
+    page.get_by_label("heads", exact=True).select_option("previous token")
+    found = table.get_by_role("button", name="layer").all_text_contents()
+    assert found == ["layer 1 head 4", "layer 3 head 8", "layer 6 head 1", "layer 12 head 12"]
+    assert {*table.locator(".called span").all_text_contents()} == {"previous token"}
+    table.get_by_role("button", name="layer 3 head 8").click()
+    expect(page.locator("figcaption")).to_contain_text("layer 3 head 8")
+    assert page.locator("img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -21,7 +21,7 @@ class AttentionCallback(TrainerCallback):
 
     Args:
         probe: Sentences, which the Trainer's tokenizer reads; or a batch: a mapping of the model's arguments; None: the first
-            batch of the evaluation.
+            batch of the evaluation, from the first evaluation on.
         targets: Of an encoder-decoder, what its decoder reads for each of the sentences.
         every_n_steps: Optimizer steps between two records.
         writer: Where records go, as `add_attention` takes it; None: the folder ``attention`` of the output folder.
@@ -29,7 +29,7 @@ class AttentionCallback(TrainerCallback):
         options: tag, modules, source_tokens, target_tokens and tokenizer of `capture`; the tokenizer is the Trainer's if it is not given.
 
     Raises:
-        ValueError: The number of steps is no whole number above 0; or as training begins, there is nothing to record.
+        ValueError: The number of steps is no whole number above 0; or there are sentences and no tokenizer.
     """
 
     def __init__(
@@ -54,36 +54,41 @@ class AttentionCallback(TrainerCallback):
             *self.probe.options
         }:
             self.probe.options.setdefault("tokenizer", tokenizer)
-        self.probe.given = self._batch(self.probe.given, tokenizer, given.get("eval_dataloader"))
-        self._record(args, state, given["model"])
+        if self.probe.given is not None:
+            self.probe.given = self._batch(self.probe.given, tokenizer)
+            self._record(args, state, given["model"])
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
+    ) -> None:
+        """Take the first batch of the evaluation, if there is no other probe, and record the model."""
+        if self.probe.given is None:
+            with torch.random.fork_rng([]):  # a loader draws a number as it begins
+                batch = next(iter(given["eval_dataloader"]))
+            count = self.probe.options["sentences"]
+            self.probe.given = {
+                name: each[:count] for name, each in batch.items() if isinstance(each, Tensor)
+            }
+            self._record(args, state, given["model"])
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
     ) -> None:
         """Record the model every so many steps."""
-        if self.probe.is_due(state.global_step):
+        if self.probe.given is not None and self.probe.is_due(state.global_step):
             self._record(args, state, given["model"])
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
     ) -> None:
         """Record the trained model."""
-        if self.probe.last != state.global_step:
+        if self.probe.given is not None and self.probe.last != state.global_step:
             self._record(args, state, given["model"])
 
-    def _batch(self, probe: Any, tokenizer: Any, batches: Any) -> Mapping[str, Any]:
+    def _batch(self, probe: Any, tokenizer: Any) -> Mapping[str, Any]:
         """Return the arguments of the model."""
         if isinstance(probe, Mapping):
             return probe
-        if probe is None:
-            if batches is None:
-                raise ValueError(
-                    "AttentionCallback has nothing to record: give it sentences, or the Trainer an eval_dataset"
-                )
-            count = self.probe.options["sentences"]
-            return {
-                name: each[:count] for name, each in next(iter(batches)).items() if isinstance(each, Tensor)
-            }
         if tokenizer is None:
             raise ValueError(
                 "AttentionCallback has sentences and no tokenizer: give the Trainer processing_class="
