@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tensorboard_attention.capturing.effects import effects_of_heads
 from tensorboard_attention.capturing.interception import Watcher, path_of
 from tensorboard_attention.capturing.labels import Names, Sides, Tokens, lists_of, write
 from tensorboard_attention.capturing.layers import Captured, Layer, layers_of
@@ -39,6 +40,7 @@ def capture(
     modules: Names | Mapping[str, Callable[[Any], Tensor]] = (),
     sentences: int = 4,
     effect: Callable[[int, np.ndarray], Any] | None = None,
+    loss: Callable[[], Any] | None = None,
 ) -> Iterator[Captured]:
     """Record the self- and cross-attention of every layer and head of a model that runs once in the ``with`` block.
 
@@ -67,6 +69,9 @@ def capture(
         effect: Is called for each recorded sentence after the block, in the same state of the model, with its place in the batch
             and what is kept of its source (S + 1, S), and returns log-probabilities of its target, see
             `tensorboard_attention.leave_one_out`; cross-attention is shown beside it, or the only kind.
+        loss: Is called after the block, in the same state of the model, once and again for each head: runs the model on the same
+            batch and returns a number. What it returns more without the largest weight of each row of a head, the others of the
+            row renormalized, is the effect of the head, in the table of heads.
 
     Yields:
         A `Captured`, complete after the block.
@@ -93,6 +98,9 @@ def capture(
     if tokenizer is not None and num_known is None:
         num_known = next((len(each.ids) for each in watcher.ids), None)
     _finish(watcher, captured, model, num_known)
+    if loss is not None:
+        with _undisturbed(model):
+            captured.problems += effects_of_heads(model, loss, captured.layers)
     if writer is not None:
         with _undisturbed(model):
             write(

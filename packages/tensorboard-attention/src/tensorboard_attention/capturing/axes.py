@@ -5,7 +5,7 @@ are multiplied with values (`following`), the families say which axes are heads 
 the values do not have) and sentences (axes that the values have, too).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -101,6 +101,7 @@ class Question:
         columns: Where the columns come from.
         selected: See `Trail`.
         num_sentences: The size of the batch; if there are more matrices, they are of parts of it, such as windows.
+        back: Gives weights of this shape the one that they had in the model.
     """
 
     weights: Tensor
@@ -109,6 +110,7 @@ class Question:
     columns: frozenset[Family]
     selected: frozenset[tuple[Family, int]]
     num_sentences: int
+    back: Callable[[Tensor], Tensor]
 
 
 class ChannelsError(ValueError):
@@ -157,16 +159,18 @@ def arranged(weights: Tensor, axes: Axes, roles: Sequence[str], trail: Trail) ->
         prod(size for role, _, size in parts if role == each)
         for each in ("shared", "heads", "rows", "columns")
     ]
-    arranged = weights.reshape([size for _, _, size in parts]).permute(order).reshape(shape)
+    parted = weights.reshape([size for _, _, size in parts]).permute(order)
+    inverse = [order.index(place) for place in range(len(order))]
     rows = tuple(family for role, family, _ in parts if role == "rows" and family is not None)
     sentences = [(family, size) for role, family, size in parts if role == "shared" and size > 1]
     whole = [size for family, size in sentences if family is None or size == family.size]
     column_axis = axes[roles.index("columns")]
     return Question(
-        arranged,
+        parted.reshape(shape),
         frozenset().union(*(family.roots for family in rows if not family.is_feature)),
         rows,
         roots_of(column_axis),
         trail.selected,
         whole[0] if whole else 1,
+        lambda changed: changed.reshape(parted.shape).permute(inverse).reshape(weights.shape),
     )

@@ -49,12 +49,12 @@ def _safe_softmax(scores: Tensor) -> Tensor:
     return scores.softmax(dim=-1).masked_fill((scores == -torch.inf).all(dim=-1, keepdim=True), 0)
 
 
-_MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
+MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
 
 def of_multi_head(*args: Any, **kwargs: Any) -> Tensor:
     """Return the weights of `F.multi_head_attention_forward` (B, heads, T, S), in float32 at least and without dropout."""
-    call = _MULTI_HEAD.bind(*args, **kwargs)
+    call = MULTI_HEAD.bind(*args, **kwargs)
     call.apply_defaults()
     given = call.arguments
     query, key = given["query"], given["key"]

@@ -130,7 +130,7 @@ class Watcher(TorchFunctionMode):
                 exact(*args, **kwargs)
             except Exception as error:  # the model itself goes on
                 self._refuse(error)
-        output = func(*args, **kwargs)
+        output = self._computed(func, args, kwargs)
         if name == "__iter__":
             output = list(output)
         with suppress(
@@ -138,6 +138,9 @@ class Watcher(TorchFunctionMode):
         ):  # what it makes is then of unknown origin
             self.follower.follow(name, func, args, kwargs, output)
         return iter(output) if name == "__iter__" else output
+
+    def _computed(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return func(*args, **kwargs)
 
     def _of_scaled_dot_product(self, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # fmt: skip
         with torch.autocast(query.device.type, enabled=False):

@@ -121,6 +121,7 @@ def write(
         tested = effect if layers[0].is_cross or len(kinds) == 1 else None
         shape = layers[0].weights.shape
         names = [layer.module for layer in layers]
+        effects = [layer.effects for layer in layers if layer.effects is not None] or None
         rows, columns = _labels(layers[0], sides, captured.problems, kind)
         numbers = sorted({len(side) for side in (rows, columns) if side})
         count = min(most, shape[0], *numbers)
@@ -143,7 +144,7 @@ def write(
                 cut, layer_names = _fitting(cut, names, captured.problems, kind)
                 add_attention(
                     writer, name, cut, source, target, step, kind=kind, layer_names=layer_names,
-                    effect=None if tested is None else partial(tested, place),
+                    effect=None if tested is None else partial(tested, place), head_effects=effects if cut.ndim == 4 else None,
                 )  # fmt: skip
             except ValueError as error:
                 captured.problems.append(f"{kind} of {name} is not recorded: {error}")

@@ -144,6 +144,7 @@ class Layer:
         is_cross: The keys come from elsewhere than the queries.
         rows: Where the positions of T come from.
         columns: Where those of S come from.
+        effects: Of each head, what the loss gains without the largest weight of each row; None: not asked for.
     """
 
     module: str
@@ -151,6 +152,7 @@ class Layer:
     is_cross: bool
     rows: frozenset[Family] = field(default=frozenset(), repr=False)
     columns: frozenset[Family] = field(default=frozenset(), repr=False)
+    effects: tuple[float, ...] | None = None
 
 
 @dataclass

@@ -65,7 +65,8 @@ export const HEAD_NAMES = [
 ];
 
 // Names of a map {weights} of a frame {source, target}, the strongest first: [{name, share, title}].
-export function namesOfHead({ source, target }, { weights }) {
+export function namesOfHead(frame, { weights }) {
+  const [source, target] = ["source", "target"].map((side) => (frame.plain?.[side] ? frame[side].map(() => "") : frame[side]));
   const isSelf = source.length === target.length && source.every((token, place) => token === target[place]);
   const found = target.map((_, place) => weights.subarray(place * source.length, (place + 1) * source.length));
   const isCausal = isSelf && found.every((row, place) => row.subarray(place + 1).every((weight) => weight === 0));

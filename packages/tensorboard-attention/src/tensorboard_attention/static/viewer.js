@@ -254,6 +254,7 @@ const STATISTICS = [
   ["first", "first", "share of the weight on the first source token"],
   ["last", "last", "share of the weight on the last source token"],
 ];
+const EFFECT = ["effect", "effect", "what the loss gains without the largest weight of each row of the head, the others of the row renormalized"];
 
 class MapGrid {
   // onPick: name of the map
@@ -309,14 +310,15 @@ class MapGrid {
 
   showStatistics() {
     if (!this.details.open || !this.frame?.maps?.length) return;
-    const all = this.frame.maps.map((map) => ({ name: map.name, called: (map.called ??= namesOfHead(this.frame, map)), ...(map.statistics ??= statisticsOf(this.frame, map)) }));
+    const all = this.frame.maps.map((map) => ({ name: map.name, effect: map.effect ?? null, called: (map.called ??= namesOfHead(this.frame, map)), ...(map.statistics ??= statisticsOf(this.frame, map)) }));
     const counts = new Map();
     for (const { called } of all) for (const { name } of called) counts.set(name, (counts.get(name) ?? 0) + 1);
     if (!counts.has(this.wanted)) this.wanted = "";
     this.filter.set(this.wanted, [["", "all"], ...[...counts].map(([name, count]) => [name, `${name} (${count})`])]);
     const found = all.filter(({ called }) => !this.wanted || called.some(({ name }) => name === this.wanted));
     if (this.order) found.sort((one, other) => other[this.order] - one[this.order]);
-    const head = STATISTICS.map(([key, text, title]) => {
+    const columns = all.some(({ effect }) => effect !== null) ? [...STATISTICS, EFFECT] : STATISTICS;
+    const head = columns.map(([key, text, title]) => {
       const onclick = () => {
         this.order = this.order === key ? null : key;
         this.showStatistics();
@@ -324,7 +326,7 @@ class MapGrid {
       return make("th", { scope: "col", title, "aria-sort": this.order === key ? "descending" : "none" }, make("button", { type: "button", onclick }, text));
     });
     const rows = found.map((each) => {
-      const cells = STATISTICS.map(([key]) => make("td", {}, formatNumber(each[key], 3)));
+      const cells = columns.map(([key]) => make("td", {}, each[key] === null ? "" : formatNumber(each[key], 3)));
       const pick = make("button", { type: "button", onclick: () => this.onPick(each.name) }, each.name);
       const called = each.called.map(({ name, share, title }) => make("span", { title: `${title}; here ${formatNumber(share, 2)}` }, name));
       return make("tr", { class: each.name === this.chosen ? "marked" : null }, make("th", { scope: "row" }, pick), make("td", { class: "called" }, ...called), ...cells);
