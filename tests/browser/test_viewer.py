@@ -622,7 +622,7 @@ def test_heads_have_names_that_filter_their_table(width, open_page, tmp_path):
     page.get_by_text("statistics of the heads").click()
     table = page.locator(".statistics table")
     expect(table.locator("tr")).to_have_count(1 + 1 + 12 + 144)
-    page.get_by_label("heads", exact=True).select_option("previous token")
+    page.get_by_label("show heads", exact=True).select_option("previous token")
     found = table.get_by_role("button", name="layer").all_text_contents()
     assert found == ["layer 1 head 4", "layer 3 head 8", "layer 6 head 1", "layer 12 head 12"]
     assert {*table.locator(".called span").all_text_contents()} == {"previous token"}

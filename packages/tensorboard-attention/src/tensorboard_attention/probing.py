@@ -25,7 +25,8 @@ class Probe:
     def __init__(self, given: Any | Callable[[Any], Any], every_n_steps: int, **options: Any) -> None:
         if int(every_n_steps) != every_n_steps or every_n_steps < 1:
             raise ValueError(f"every_n_steps={every_n_steps} must be a whole number of at least 1")
-        self.given, self.every_n_steps, self.options = given, every_n_steps, options
+        self.given: Any = given
+        self.every_n_steps, self.options = every_n_steps, options
         self.last = -1
 
     def is_due(self, step: int) -> bool:

@@ -97,7 +97,7 @@ class AttentionCallback(TrainerCallback):
         return dict(read)
 
     def _record(self, args: TrainingArguments, state: TrainerState, model: Any) -> None:
-        writer = self.writer or Path(args.output_dir) / "attention"
+        writer = self.writer or Path(args.output_dir or ".") / "attention"
         device = model.device
         given = {
             name: each.to(device) if isinstance(each, Tensor) else each

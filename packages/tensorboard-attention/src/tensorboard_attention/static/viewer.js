@@ -262,7 +262,7 @@ class MapGrid {
     this.onPick = onPick;
     this.maps = make("div", { class: "rows", role: "radiogroup", "aria-label": "heads", onkeydown: (event) => this.key(event) });
     this.table = make("table", { class: "figures" });
-    this.filter = picker("heads", (name) => {
+    this.filter = picker("show heads", (name) => {
       this.wanted = name;
       this.showStatistics();
     });
