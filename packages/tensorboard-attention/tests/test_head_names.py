@@ -22,13 +22,21 @@ T = len(TWICE)
 def names_of(cases):
     """The names of each (source, target, weights), by the viewer's own program."""
     script = f"""
+import {{ readFileSync }} from "node:fs";
 import {{ namesOfHead }} from '{STATIC}/heads.js';
-const cases = JSON.parse(process.argv.at(-1));
+const cases = JSON.parse(readFileSync(0));
 console.log(JSON.stringify(cases.map(([source, target, weights]) => namesOfHead({{ source, target }}, {{ weights: Float64Array.from(weights) }}).map((each) => each.name))));
 """
     given = json.dumps([(list(s), list(t), np.asarray(w).ravel().tolist()) for s, t, w in cases])
-    command = ["node", "--no-warnings", "--input-type=module", "--experimental-default-type=module", "-e", script, given]  # fmt: skip
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    command = [
+        "node",
+        "--no-warnings",
+        "--input-type=module",
+        "--experimental-default-type=module",
+        "-e",
+        script,
+    ]
+    found = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=60)
     assert found.returncode == 0, found.stderr
     return json.loads(found.stdout)
 
@@ -151,3 +159,51 @@ def test_axes_without_labels_and_hostile_tokens_have_no_names_of_words():
     assert "previous token" in found[0]
     assert "same word" not in found[0]
     assert found[1]
+
+
+def independent_names(tokens, weights):
+    """The same published definitions of self-attention, in numpy, from their descriptions."""
+    size = len(tokens)
+    rows, columns = np.indices((size, size))
+    same = np.array(tokens)[:, None] == np.array(tokens)[None, :]
+    after_same = np.zeros_like(same)
+    after_same[:, 1:] = same[:, :-1]
+    stops = np.isin(np.array(tokens), ["[sep]", "."])[None, :] & (columns > 0) & (abs(columns - rows) > 1)
+    causal = not np.triu(weights, 1).any()
+    seen = np.where(causal & (columns > rows), 0, 1).sum(axis=1)
+    nats = -np.where(weights > 0, weights * np.log(np.where(weights > 0, weights, 1)), 0).sum(axis=1)
+    shares = {
+        "previous token": (weights[rows - columns == 1][1:], 0.5),
+        "next token": (weights[columns - rows == 1], 0.5),
+        "diagonal": (np.diag(weights)[1:], 0.5),
+        "first token": (weights[2:, 0], 0.3),
+        "uniform": ((nats / np.log(np.maximum(seen, 2)))[seen > 2], 0.95),
+    }
+    for name, mask, least in (
+        ("same word", same & (rows != columns), 0.5),
+        ("induction", after_same & (columns < rows - 1), 0.4),
+        ("separator", stops, 0.5),
+    ):
+        shares[name] = ((weights * mask).sum(axis=1)[mask.any(axis=1)], least)
+    return {name for name, (found, least) in shares.items() if len(found) > 1 and found.mean() >= least}
+
+
+def test_another_program_of_the_same_definitions_agrees():
+    generator = np.random.default_rng(5)
+    cases = []
+    for _ in range(300):
+        tokens = [*generator.choice([*"abcdefgh", "."], 12)]
+        weights = generator.dirichlet(np.full(12, 0.3), 12)
+        patterns = (np.eye(12, k=-1), np.eye(12, k=1), np.eye(12), of_the_first(12), where(lambda i, j, t=tokens: j < i - 1 and t[j - 1] == t[i] and j, tokens))  # fmt: skip
+        pattern = patterns[generator.integers(5)]
+        share = generator.uniform(0, 1)
+        weights = (1 - share) * weights + share * pattern
+        weights = np.tril(weights) if generator.integers(2) else weights
+        cases.append((tokens, tokens, weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)))
+    found = names_of(cases)
+    agreed = [
+        {*names} == independent_names(tokens, weights)
+        for names, (tokens, _, weights) in zip(found, cases, strict=True)
+    ]
+    assert np.mean(agreed) >= 0.95
+    assert len({name for names in found for name in names}) >= 5
