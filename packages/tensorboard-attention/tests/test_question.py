@@ -144,3 +144,24 @@ def test_memory_that_a_prompt_is_added_to_is_self_attention():
     (layer,) = captured(model, torch.randn(B, S, D)).layers
     assert layer.weights.shape == (B, 1, S, S + 3)
     assert not layer.is_cross
+
+
+def test_two_parts_of_one_batch_are_two_sequences():
+    model = Calls(lambda self, one, two: (one @ two.transpose(1, 2)).softmax(dim=-1) @ two)
+    batch = torch.randn(2, B, S, D)
+    for first, second in ((0, 1), (0, 0)):
+        with warnings.catch_warnings(), capture(model) as found:
+            model(batch[first], batch[second])
+        assert found.layers[0].is_cross is (first != second)
+
+
+def test_a_memory_that_the_model_made_before_is_known_by_what_it_was_made_of():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.decoder = nn.Linear(D, D), Calls(lambda self, x, y: (x @ y.mT).softmax(-1) @ y)
+
+    model, x = Model(), torch.randn(B, S, D)
+    with warnings.catch_warnings(), capture(model) as found:
+        model.decoder(x, model.encoder(x))
+    assert not found.layers[0].is_cross

@@ -49,12 +49,15 @@ class Follower:
     trails: dict[int, tuple[weakref.ref[Tensor], Trail]] = field(default_factory=dict)
 
     def give(self, tensors: Iterable[Tensor]) -> None:
-        """Note what a model is called with; two views of the same values have the same axes."""
+        """Note what a model is called with; two views of the same values have the same axes, two parts of a tensor have not."""
         views: dict[Any, Trail] = {}
         for tensor in tensors:
             key = tensor.data_ptr(), tensor.shape, tensor.stride()
+            held = self._held(tensor)
             if key in views:
                 self._hold(tensor, views[key])
+            elif held is not None and not any(family.is_given for axis in held.axes for family, _ in axis):
+                del self.trails[id(tensor)]  # made outside of the model, such as a part of a batch
             views[key] = self.of(tensor, is_given=True)
 
     def _held(self, tensor: Tensor) -> Trail | None:
