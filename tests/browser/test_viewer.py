@@ -565,7 +565,7 @@ def test_the_statistics_of_heads_are_sorted_and_choose_one(open_tab):
     tab.get_by_text("statistics of the heads").click()
     table = tab.locator(".statistics table")
     table.get_by_role("button", name="peak weight").click()
-    peaks = [float(text) for text in table.locator("tr td:nth-of-type(2)").all_text_contents()]
+    peaks = [float(text) for text in table.locator("tr td:nth-of-type(3)").all_text_contents()]
     assert peaks == sorted(peaks, reverse=True)
     table.get_by_role("button", name="head 2").click()
     expect(tab.locator("figcaption")).to_contain_text("head 2")
@@ -599,3 +599,35 @@ def test_the_tab_itself(open_tab, screenshot):
     point_at(tab, "row", 2)
     expect(tab.locator(".weights h3")).to_contain_text("depends on")
     screenshot(page, "viewing_effect")
+
+
+def named_heads(tokens):
+    """Twelve layers of twelve heads of causal self-attention, four of which look at the token before."""
+    size = len(tokens)
+    weights = np.tril(np.random.default_rng(1).dirichlet(np.ones(size), (12, 12, size)))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    for layer, head in ((0, 3), (2, 7), (5, 0), (11, 11)):
+        weights[layer, head] = 0.1 * weights[layer, head] + 0.9 * np.eye(size, k=-1)
+        weights[layer, head, 0] = np.eye(size)[0]
+    return weights
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_heads_have_names_that_filter_their_table(width, open_page, tmp_path):
+    tokens = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", *"abcdefghijklmnop"]
+    add_attention(tmp_path / "run", "s", named_heads(tokens), tokens, tokens, 0, kind="self-attention")
+    (tmp_path / "page.html").write_text(export_html(tmp_path / "run"), encoding="utf-8")
+    page = open_page((tmp_path / "page.html").as_uri())  # where a token that runs is an error
+    page.set_viewport_size({"width": width, "height": 800})
+    page.reload()
+    page.get_by_text("statistics of the heads").click()
+    table = page.locator(".statistics table")
+    expect(table.locator("tr")).to_have_count(1 + 1 + 12 + 144)
+    page.get_by_label("show heads", exact=True).select_option("previous token")
+    found = table.get_by_role("button", name="layer").all_text_contents()
+    assert found == ["layer 1 head 4", "layer 3 head 8", "layer 6 head 1", "layer 12 head 12"]
+    assert {*table.locator(".called span").all_text_contents()} == {"previous token"}
+    table.get_by_role("button", name="layer 3 head 8").click()
+    expect(page.locator("figcaption")).to_contain_text("layer 3 head 8")
+    assert page.locator("img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

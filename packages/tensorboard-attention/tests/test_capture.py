@@ -544,9 +544,9 @@ class HandAttention(nn.Module):
             x, memory = x.transpose(0, 1), memory.transpose(0, 1)
         if x.dim() == 2:  # of one target token
             x = x[:, None]
-        weights = (folded(x, self.heads) @ folded(memory, self.heads).transpose(1, 2)).softmax(dim=-1)
-        self.weights = weights
-        return weights.unflatten(0, (-1, self.heads)).mean(dim=1) @ memory
+        memory = folded(memory, self.heads)
+        self.weights = (folded(x, self.heads) @ memory.transpose(1, 2)).softmax(dim=-1)
+        return (self.weights @ memory).unflatten(0, (-1, self.heads)).transpose(1, 2).flatten(2)
 
 
 class FoldedAttention(nn.Module):
@@ -607,7 +607,7 @@ def test_a_sentence_without_a_batch():
     class UnbatchedAttention(nn.Module):
         def forward(self, x):
             heads = x.unflatten(1, (H, -1)).transpose(0, 1)
-            return torch.softmax(heads @ heads.transpose(1, 2), dim=-1)
+            return torch.softmax(heads @ heads.transpose(1, 2), dim=-1) @ heads
 
     model = UnbatchedAttention()
     with capture(model) as found:
@@ -687,7 +687,7 @@ class HeadsFirstAttention(nn.Module):
 
     def forward(self, x):
         x = self.fold(x, self.heads)
-        return torch.softmax(x @ x.transpose(1, 2), dim=-1)
+        return torch.softmax(x @ x.transpose(1, 2), dim=-1) @ x
 
 
 FOLDS = {
@@ -747,21 +747,19 @@ def test_tokens_and_a_tokenizer_say_how_many_sentences_there_are(told, tmp_path)
     assert len(read_log_folder(tmp_path)["views"]) == B
 
 
-@pytest.mark.parametrize(
-    ("model", "call", "tokens"),
-    [
-        (Folding(), torch.randint(1, 30, (B, H)), None),
-        (Folding(), torch.randint(1, 30, (B, H)), [list("abcd")] * 4),
-        (HandAttention(H), torch.randn(4, T, D), [list("abcde")] * 2),
-        (HandAttention(1), torch.randn(4, 4, D), [list("abcd")] * 2),
-        (HandAttention(2, is_batch_first=False), torch.randn(T, 2, D), [list("abcde")] * 4),
-    ],
-    ids=["unknown", "another", "of heads", "without heads", "batch second"],
-)
-def test_a_batch_that_is_in_doubt_is_named(model, call, tokens):
-    with pytest.warns(UserWarning, match="is not captured"), capture(model, source_tokens=tokens) as found:
-        model(call)
-    assert found.layers == []
+def test_heads_that_another_module_folds_are_known_without_tokens():
+    model, ids = Folding(), torch.randint(1, 30, (B, H))
+    with capture(model) as found:
+        model(ids)
+    assert_same(found, {"self-attention": [of_heads(model.x, model.x, H)]})
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_tokens_of_another_number_of_sentences_than_the_folded_are_named(number, tmp_path):
+    model, tokens = HandAttention(H), [list("abcde")] * number
+    with pytest.warns(UserWarning, match=f"tokens of {number} sentences, and the batch has 2"):  # noqa: SIM117
+        with capture(model, tmp_path, source_tokens=tokens):
+            model(torch.randn(2, T, D))
 
 
 # ---- Self or cross
@@ -774,7 +772,7 @@ class NamedAttention(nn.Module):
         super().__init__()
 
         def forward(*given):
-            return torch.softmax(given[0] @ given[place].transpose(1, 2), dim=-1)
+            return torch.softmax(given[0] @ given[place].transpose(1, 2), dim=-1) @ given[place]
 
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names.split()])
@@ -811,11 +809,12 @@ def test_only_another_sequence_that_is_attended_to_makes_cross_attention(names, 
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_sequence_that_may_be_attended_to_or_not_is_named(place):
+def test_names_of_arguments_say_nothing(place):
     model = NamedAttention("x y", place)
-    with pytest.warns(UserWarning, match="cannot be told"), capture(model) as found:
+    with capture(model) as found:
         model(sequence(B, T, D), sequence(B, T, D, 1).squeeze(-1))
-    assert list(found.kinds()) == ["self-attention"]
+    assert found.problems == []
+    assert list(found.kinds()) == [("self-attention", "cross-attention")[place]]
 
 
 class ProjectedAttention(nn.Module):
@@ -872,6 +871,7 @@ class ChangingAttention(nn.Module):
     def forward(self, x):
         weights = torch.softmax((x @ x.transpose(1, 2)).to(self.dtype), dim=-1)
         self.weights = weights.clone()
+        self.context = weights @ x.to(self.dtype)
         return weights, self.change(weights)
 
 

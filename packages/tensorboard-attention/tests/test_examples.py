@@ -21,11 +21,11 @@ def views_of(folder):
 
 @pytest.fixture
 def run(tmp_path):
-    def start(name):
+    def start(name, *options):
         quiet = partial(warnings.simplefilter, "ignore")
         script, output = ROOT / "examples" / name, tmp_path / "said.txt"
         program = fork(
-            script, ["--logdir", tmp_path], output, cwd=tmp_path, prepare=quiet, OMP_NUM_THREADS="1"
+            script, ["--logdir", tmp_path, *options], output, cwd=tmp_path, prepare=quiet, OMP_NUM_THREADS="1"
         )
         assert program.wait(300) == 0, program.text
         return views_of(tmp_path)
@@ -71,6 +71,14 @@ def test_a_model_of_hugging_face_writes_all_heads(run):
     assert last_weights(cross).shape[:2] == (2, 4)
     assert last_weights(own).shape == (2, 4, 5, 5)
     assert cross["frames"][0]["score"] < 0
+
+
+def test_a_trainer_of_hugging_face_records_its_sentences(run):
+    pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
+    views = run("attention_trainer.py", "--steps", "2")
+    assert set(views) == {f"probe {n}/self-attention" for n in (1, 2)}
+    assert views["probe 1/self-attention"]["steps"] == [0, 2]
+    assert last_weights(views["probe 1/self-attention"]).shape == (2, 4, 21, 21)
 
 
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):

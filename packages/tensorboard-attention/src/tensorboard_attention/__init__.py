@@ -6,7 +6,7 @@
     with capture(model, "runs/mine", step):
         model(**probe)
 
-`capture` needs PyTorch, `AttentionCapture` Lightning; nothing else needs them, or the program that trained the model.
+`capture` and `recording` need PyTorch, `AttentionCapture` Lightning, `AttentionCallback` transformers; nothing else needs them, or the program that trained the model.
 The other names are for programs with pages or figures of their own.
 """
 
@@ -22,14 +22,21 @@ from tensorboard_attention.writer import add_attention, cross_attention, leave_o
 if TYPE_CHECKING:
     from tensorboard_attention.capturing import capture
     from tensorboard_attention.lightning_callback import AttentionCapture
+    from tensorboard_attention.probing import recording
+    from tensorboard_attention.trainer_callback import AttentionCallback
 
 __all__ = [
-    "MAX_TOKENS", "MAX_TOKEN_LENGTH", "MAX_WEIGHTS", "AttentionCapture", "Framed", "Recorded", "add_attention", "bundle",
-    "capture", "color_scales", "cross_attention", "export_html", "html_page", "leave_one_out", "read_steps", "recorded", "show",
+    "MAX_TOKENS", "MAX_TOKEN_LENGTH", "MAX_WEIGHTS", "AttentionCallback", "AttentionCapture", "Framed", "Recorded", "add_attention", "bundle",
+    "capture", "color_scales", "cross_attention", "export_html", "html_page", "leave_one_out", "read_steps", "recorded", "recording", "show",
     "viewer_modules", "weight_colors",
 ]  # fmt: skip
 
-_LATER = {"capture": "capturing", "AttentionCapture": "lightning_callback"}
+_LATER = {
+    "capture": "capturing",
+    "recording": "probing",
+    "AttentionCapture": "lightning_callback",
+    "AttentionCallback": "trainer_callback",
+}
 """Names that are imported when they are used, and their modules."""
 
 

@@ -1,9 +1,9 @@
 """A callback of Lightning that records the attention of a probe: `AttentionCapture`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tensorboard_attention.capturing import capture
+from tensorboard_attention.probing import Probe
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -35,10 +35,7 @@ class AttentionCapture(Callback):
     def __init__(
         self, probe: Any | Callable[[Any], Any], *, every_n_steps: int = 200, model: str = "", **options: Any
     ) -> None:
-        if int(every_n_steps) != every_n_steps or every_n_steps < 1:
-            raise ValueError(f"every_n_steps={every_n_steps} must be a whole number of at least 1")
-        self.probe, self.every_n_steps, self.model, self.options = probe, every_n_steps, model, options
-        self._last = -1
+        self.probe, self.model = Probe(probe, every_n_steps, **options), model
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the model as training begins or goes on.
@@ -52,7 +49,7 @@ class AttentionCapture(Callback):
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: Any) -> None:
         """Record the model every so many steps."""
-        if trainer.global_step % self.every_n_steps == 0 and trainer.global_step != self._last:
+        if self.probe.is_due(trainer.global_step):
             self._record(trainer, pl_module)
 
     @staticmethod
@@ -64,17 +61,9 @@ class AttentionCapture(Callback):
         return next((each for each in experiments if hasattr(each, "file_writer")), None)
 
     def _record(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._last = trainer.global_step
-        writer = self._writer(trainer)
-        part = pl_module.get_submodule(self.model)
-        probe = pl_module.transfer_batch_to_device(self.probe, pl_module.device, 0)
-        probe = trainer.precision_plugin.convert_input(probe)
-        with trainer.precision_plugin.forward_context(), capture(part, writer, self._last, **self.options):
-            if callable(self.probe):
-                self.probe(part)
-            elif isinstance(probe, Mapping):
-                part(**probe)
-            elif isinstance(probe, tuple):
-                part(*probe)
-            else:
-                part(probe)
+        part, given = pl_module.get_submodule(self.model), self.probe.given
+        if not callable(given):
+            given = pl_module.transfer_batch_to_device(given, pl_module.device, 0)
+            given = trainer.precision_plugin.convert_input(given)
+        with trainer.precision_plugin.forward_context():
+            self.probe.record(part, self._writer(trainer), trainer.global_step, given)

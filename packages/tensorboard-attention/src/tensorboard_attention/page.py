@@ -16,7 +16,7 @@ from tensorboard_attention.record import encode_record, printable
 from tensorboard_attention.views import Json, frames_of
 from tensorboard_attention.writer import attention_record
 
-MODULES = "data.js", "charts.js", "viewer.js"
+MODULES = "data.js", "heads.js", "charts.js", "viewer.js"
 
 STYLE = "viewer.css"
 STATIC_FILES = (*MODULES, "tab.js", STYLE)

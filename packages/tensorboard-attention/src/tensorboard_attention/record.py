@@ -67,6 +67,9 @@ _Tokens = Annotated[list[_Text], Meta(min_length=1, max_length=MAX_TOKENS)]
 _Count = Annotated[int, Meta(ge=1, le=MAX_MAPS)]
 
 
+_Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
+
+
 class _Header(Struct, forbid_unknown_fields=True):
     source: _Tokens
     target: _Tokens
@@ -78,6 +81,7 @@ class _Header(Struct, forbid_unknown_fields=True):
     layers: Annotated[list[_Text], Meta(max_length=MAX_MAPS)] | None
     effect: Annotated[float, Meta(gt=0, le=1e300)] | None
     marks: Annotated[list[_Text], Meta(max_length=MAX_MARKS)]
+    head_effects: Annotated[list[_Number], Meta(max_length=MAX_MAPS)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class AttentionRecord:
         effect: `quantized_effect` (target, source); None where it was not computed.
         effect_most: maximum absolute effect.
         marks: what is said of this step, such as alarms.
+        head_effects: a number for each head of each layer; None where there are none.
     """
 
     source: tuple[str, ...]
@@ -110,6 +115,7 @@ class AttentionRecord:
     effect: Weights | None = None
     effect_most: float | None = None
     marks: tuple[str, ...] = ()
+    head_effects: tuple[float, ...] | None = None
 
     def effects(self) -> npt.NDArray[np.float64] | None:
         """By how much the log-probability of each target token falls without each source token (target, source)."""
@@ -153,6 +159,7 @@ def encode_record(record: AttentionRecord) -> bytes:
             "layers": record.layers,
             "effect": record.effect_most,
             "marks": record.marks,
+            **({} if record.head_effects is None else {"head_effects": record.head_effects}),
         },
         ensure_ascii=False,
         allow_nan=False,
@@ -188,6 +195,10 @@ def decode_record(content: bytes) -> AttentionRecord:
     num_layers = described.maps[0] if described.maps else 0
     if layers is not None and not 0 < len(layers) == num_layers:
         raise RecordError(f"{len(layers)} names for {num_layers} layers")
+    if described.head_effects is not None and len(described.head_effects) != math.prod(
+        described.maps or (0,)
+    ):
+        raise RecordError(f"{len(described.head_effects)} effects of heads for {described.maps}")
     weights, *others = (_joined(part) for part in (planes[: 2 * sizes[0]], planes[2 * sizes[0] :]) if part)
     return AttentionRecord(
         source=source,
@@ -201,6 +212,7 @@ def decode_record(content: bytes) -> AttentionRecord:
         effect=others[0].reshape(shape[-2:]) if others else None,
         effect_most=described.effect,
         marks=tuple(described.marks),
+        head_effects=None if described.head_effects is None else tuple(described.head_effects),
     )
 
 

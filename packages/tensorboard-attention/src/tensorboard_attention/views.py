@@ -263,6 +263,7 @@ def _frames(records: Mapping[int, AttentionRecord]) -> Json:
                 else {"effect": _base64(record.effect), "effect_most": record.effect_most}
             ),
             **({"marks": record.marks} if record.marks else {}),
+            **({} if record.head_effects is None else {"head_effects": record.head_effects}),
         }
         for step, record in sorted(records.items())
     ]

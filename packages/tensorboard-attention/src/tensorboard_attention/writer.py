@@ -71,6 +71,7 @@ def add_attention(
     bleu: float | None = None,
     alignment: Iterable[Sequence[int]] | None = None,
     effect: Any | Effect | None = None,
+    head_effects: Any | None = None,
     marks: Sequence[str] = (),
 ) -> None:
     """Write the attention of one sentence at one step for the Attention tab.
@@ -102,6 +103,7 @@ def add_attention(
         alignment: Gold links (source place, target place), counted from 0 in tokens.
         effect: By how much the log-probability of each target token falls without each source token (target, source);
             or a function with which `leave_one_out` computes it.
+        head_effects: A number for each head (layers, heads), such as what a loss gains without it: a column of the tab's table of heads.
         marks: What is said of this step, at most 16 short texts: the tab marks it on its slider.
 
     Raises:
@@ -124,7 +126,7 @@ def add_attention(
     record = attention_record(
         weights, source_tokens, target_tokens,
         heads=heads, layer_names=layer_names, reference=reference, score=score, bleu=bleu, alignment=alignment,
-        effect=effect, marks=marks,
+        effect=effect, head_effects=head_effects, marks=marks,
     )  # fmt: skip
     text = " ".join(record.source)
     if any(token.startswith("▁") for token in record.source):  # of SentencePiece
@@ -163,6 +165,7 @@ def attention_record(
     bleu: float | None = None,
     alignment: Iterable[Sequence[int]] | None = None,
     effect: Any | Effect | None = None,
+    head_effects: Any | None = None,
     marks: Sequence[str] = (),
 ) -> AttentionRecord:
     """Return what `add_attention` writes of a sentence; arguments and errors are its own."""
@@ -190,6 +193,7 @@ def attention_record(
         effect=stored,
         effect_most=effect_most,
         marks=tuple(_text("each of marks", mark, MAX_TOKEN_LENGTH) for mark in marks),
+        head_effects=None if head_effects is None else _head_effects(head_effects, maps.shape[:-2]),
     )
 
 
@@ -227,6 +231,13 @@ def _effect(effect: Any, num_target: int, num_source: int) -> tuple[Weights, flo
     if not is_finite.all():
         raise ValueError(f"effect must be finite numbers, at most 1e300, got {found[~is_finite][0]}")
     return quantized_effect(found)
+
+
+def _head_effects(effects: Any, maps: tuple[int, ...]) -> tuple[float, ...]:
+    found = np.asarray(_array(effects), dtype=np.float64)
+    if found.shape != maps or not maps:
+        raise ValueError(f"head_effects must be a number for each head {maps}, got the shape {found.shape}")
+    return tuple(_finite("head_effects", each) for each in found.ravel().tolist())
 
 
 def cross_attention(attentions: Any, sequence: int = 0, beam_indices: Any = None) -> Floats:

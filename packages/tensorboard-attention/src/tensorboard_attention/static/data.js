@@ -48,7 +48,7 @@ function decodeView(view) {
       reference: view.references?.[frame.reference] ?? null,
       marks: frame.marks ?? [],
       effect: frame.effect ? decodeEffect(frame.effect, frame.effect_most) : null,
-      ...mapsOf(decodeWeights(frame.weights), frame.maps, view.layers?.[frame.layers]),
+      ...mapsOf(decodeWeights(frame.weights), frame.maps, view.layers?.[frame.layers], frame.head_effects),
     })),
   };
 }
@@ -65,8 +65,8 @@ function sidesOf(source, target) {
 }
 
 // The weights of a frame: of the mean, where there are several maps, which follow it: for each layer its mean and its heads,
-// as [{name, short, layer, module, weights}, …].
-function mapsOf(all, [layers, heads] = [], modules = null) {
+// as [{name, short, layer, module, weights, effect}, …].
+function mapsOf(all, [layers, heads] = [], modules = null, effects = null) {
   if (!layers) return { weights: all, maps: [], map: null };
   const size = all.length / (layers * heads);
   const ofLayer = (layer) => {
@@ -77,7 +77,7 @@ function mapsOf(all, [layers, heads] = [], modules = null) {
       return all.subarray(place * size, (place + 1) * size);
     });
     const parts = weights.map((_, head) => (heads > 1 || layers === 1 ? `head ${head + 1}` : ""));
-    const own = parts.map((part, head) => ({ ...about, name: named(part), short: part, weights: weights[head] }));
+    const own = parts.map((part, head) => ({ ...about, name: named(part), short: part, weights: weights[head], effect: effects?.[layer * heads + head] ?? null }));
     return layers > 1 && heads > 1 ? [{ ...about, name: named("mean"), short: "mean", weights: meanOf(weights) }, ...own] : own;
   };
   const maps = Array.from({ length: layers }, (_, layer) => ofLayer(layer)).flat();

@@ -1,5 +1,6 @@
 import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, make, matrixChart, ribbonChart, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
 import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf, statisticsOf } from "./data.js";
+import { namesOfHead } from "./heads.js";
 
 // The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.
 
@@ -253,6 +254,7 @@ const STATISTICS = [
   ["first", "first", "share of the weight on the first source token"],
   ["last", "last", "share of the weight on the last source token"],
 ];
+const EFFECT = ["effect", "effect", "what the loss gains without the largest weight of each row of the head, the others of the row renormalized"];
 
 class MapGrid {
   // onPick: name of the map
@@ -260,8 +262,13 @@ class MapGrid {
     this.onPick = onPick;
     this.maps = make("div", { class: "rows", role: "radiogroup", "aria-label": "heads", onkeydown: (event) => this.key(event) });
     this.table = make("table", { class: "figures" });
-    this.details = make("details", { class: "statistics", ontoggle: () => this.showStatistics() }, make("summary", {}, "statistics of the heads"), this.table);
+    this.filter = picker("show heads", (name) => {
+      this.wanted = name;
+      this.showStatistics();
+    });
+    this.details = make("details", { class: "statistics", ontoggle: () => this.showStatistics() }, make("summary", {}, "statistics of the heads"), this.filter.node, this.table);
     this.node = make("section", { class: "maps" }, this.maps, this.details);
+    this.wanted = ""; // the name of the heads in the table; "": all
     this.order = null; // of the table: a key of STATISTICS; null: as the maps
   }
 
@@ -303,9 +310,15 @@ class MapGrid {
 
   showStatistics() {
     if (!this.details.open || !this.frame?.maps?.length) return;
-    const found = this.frame.maps.map((map) => ({ name: map.name, ...(map.statistics ??= statisticsOf(this.frame, map)) }));
+    const all = this.frame.maps.map((map) => ({ name: map.name, effect: map.effect ?? null, called: (map.called ??= namesOfHead(this.frame, map)), ...(map.statistics ??= statisticsOf(this.frame, map)) }));
+    const counts = new Map();
+    for (const { called } of all) for (const { name } of called) counts.set(name, (counts.get(name) ?? 0) + 1);
+    if (!counts.has(this.wanted)) this.wanted = "";
+    this.filter.set(this.wanted, [["", "all"], ...[...counts].map(([name, count]) => [name, `${name} (${count})`])]);
+    const found = all.filter(({ called }) => !this.wanted || called.some(({ name }) => name === this.wanted));
     if (this.order) found.sort((one, other) => other[this.order] - one[this.order]);
-    const head = STATISTICS.map(([key, text, title]) => {
+    const columns = all.some(({ effect }) => effect !== null) ? [...STATISTICS, EFFECT] : STATISTICS;
+    const head = columns.map(([key, text, title]) => {
       const onclick = () => {
         this.order = this.order === key ? null : key;
         this.showStatistics();
@@ -313,11 +326,12 @@ class MapGrid {
       return make("th", { scope: "col", title, "aria-sort": this.order === key ? "descending" : "none" }, make("button", { type: "button", onclick }, text));
     });
     const rows = found.map((each) => {
-      const cells = STATISTICS.map(([key]) => make("td", {}, formatNumber(each[key], 3)));
+      const cells = columns.map(([key]) => make("td", {}, each[key] === null ? "" : formatNumber(each[key], 3)));
       const pick = make("button", { type: "button", onclick: () => this.onPick(each.name) }, each.name);
-      return make("tr", { class: each.name === this.chosen ? "marked" : null }, make("th", { scope: "row" }, pick), ...cells);
+      const called = each.called.map(({ name, share, title }) => make("span", { title: `${title}; here ${formatNumber(share, 2)}` }, name));
+      return make("tr", { class: each.name === this.chosen ? "marked" : null }, make("th", { scope: "row" }, pick), make("td", { class: "called" }, ...called), ...cells);
     });
-    this.table.replaceChildren(make("tr", {}, make("th"), ...head), ...rows);
+    this.table.replaceChildren(make("tr", {}, make("th"), make("th", { scope: "col", title: "what the weights look like" }, "name"), ...head), ...rows);
   }
 
   next() {
