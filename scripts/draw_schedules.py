@@ -43,11 +43,14 @@ def rates(factory: object) -> list[float]:
 def draw(path: Path) -> None:
     """Write the picture, a panel for each file of conf/scheduler and one for a sequence."""
     factories = {
-        f"scheduler={each.stem}": build(OmegaConf.load(each)) for each in sorted(CONF.glob("scheduler/*.yaml"))
+        f"scheduler={each.stem}": build(OmegaConf.load(each))
+        for each in sorted(CONF.glob("scheduler/*.yaml"))
     }
     figure = Figure(figsize=(9, 2.2), dpi=100, layout="constrained")
     panels = figure.subplots(1, len(factories) + 1, sharex=True, sharey=True)
-    for panel, (name, factory) in zip(panels, {**factories, "SequentialLR, by step": DOWN}.items(), strict=True):
+    for panel, (name, factory) in zip(
+        panels, {**factories, "SequentialLR, by step": DOWN}.items(), strict=True
+    ):
         panel.plot(rates(factory), color="black", linewidth=1.2)
         panel.set_title(name, fontsize=9)
         panel.set_xlabel("step", fontsize=8)
