@@ -8,6 +8,7 @@ import sys
 import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR
 from torch.utils.tensorboard import SummaryWriter
 
+from tensorboard_attention.event_files import read_steps
 from tensorboard_attention.record import (
     MAGIC,
     MAX_TOKEN_LENGTH,
@@ -470,3 +472,17 @@ def test_neither_logging_nor_the_tab_imports_torch():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_effects_of_heads_are_as_many_as_heads_or_refused(tmp_path):
+    maps, words = np.full((2, 3, 2, 2), 0.5), ["a", "b"]
+    effects = [[0.5, -1, 2], [0, 1e-9, 3]]
+    add_attention(tmp_path, "s", maps, words, words, 0, head_effects=effects)
+    (record,) = read_steps(tmp_path, "s/forced", most=1, most_bytes=1 << 20).values()
+    assert record.head_effects == (0.5, -1, 2, 0, 1e-9, 3)
+    for wrong in ([1, 2, 3], [[1, 2], [3, 4], [5, 6]], [[float("nan")] * 3] * 2):
+        with pytest.raises(ValueError, match="head_effects"):
+            add_attention(tmp_path, "s", maps, words, words, 1, head_effects=wrong)
+    for number in (5, 7):
+        with pytest.raises(RecordError, match="effects of heads"):
+            decode_record(encode_record(replace(record, head_effects=(0.0,) * number)))
