@@ -98,7 +98,7 @@ def test_a_command_line_composes(line):
     single = [re.sub(r"^(?!.*\[)([\w./]+=)([^,'\"]+),.*", r"\1\2", word) for word in words]
     with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
         config = compose("config", single, return_hydra_config=True)
-    config.paths.run_dir = "runs/x"
+    config.name, config.paths.run_dir = "x", "runs/x"
     for node in OBJECTS:
         check(config[node], node)
     assert "_target_" in OmegaConf.to_container(config.model, resolve=True)

@@ -18,7 +18,7 @@ KINDS = {
 }  # fmt: skip
 SMALL = [
     "data=parallel", "recipe=small", "data.source_language=en", "data.target_language=fr", "data.batch_size=16",
-    "decoding.beam_size=1", "callbacks.attention=null", "callbacks.samples=null", "logger=none", "scheduler=constant",
+    "decoding.beam_size=1", "decoding.max_ratio=2", "callbacks.attention=null", "callbacks.samples=null", "logger=none", "scheduler=constant",
     "optimizer.lr=0.02", "trainer.check_val_every_n_epoch=25", "model.encoder.dropout=0.1", "threads=1", "device=cpu",
     "model.decoder.readout_size=${model.embedding_size}", "experiment_name=new",
 ]  # fmt: skip
