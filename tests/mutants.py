@@ -109,7 +109,7 @@ MUTANTS = {
         ("scores = (query / math.sqrt(query.shape[-1]))", "scores = query"),
         ("contexts = self.dropout(weights.to(values.dtype)) @ values", "contexts = weights.to(values.dtype) @ values"),
         ("normed = self.norms[0](x)", "normed = x"),
-        ("torch.cat([earlier.to(now.dtype), now], dim=1)", "torch.cat([now, earlier.to(now.dtype)], dim=1)"),
+        ("keys_values = torch.cat([earlier.to(now.dtype), now], dim=1)", "keys_values = now"),
         ("hidden = self.dropout(torch.relu(", "hidden = self.dropout(torch.tanh("),
         ("dtype=torch.bool, device=target_input.device).tril()", "dtype=torch.bool, device=target_input.device)"),
         ("math.sqrt(size) if tie_output else 1.0", "math.sqrt(size)"),

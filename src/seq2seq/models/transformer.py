@@ -1,6 +1,7 @@
 """Transformer encoder (Vaswani et al. 2017), which can be combined with all decoders."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -70,8 +71,8 @@ def positions(start: int, stop: int, like: Tensor) -> Tensor:
 
     PE(p, 2i) = sin(p / 10000^(2i / d)),  PE(p, 2i + 1) = cos of the same
     """
-    size, dtype = like.shape[-1], torch.promote_types(like.dtype, torch.float32)
-    even = torch.arange(0, size, 2, device=like.device, dtype=dtype)
-    places = torch.arange(start, stop, device=like.device, dtype=dtype)
-    angles = places.unsqueeze(1) * torch.exp(even * (-math.log(10_000) / size))
+    size, precise = like.shape[-1], torch.promote_types(like.dtype, torch.float32)
+    kind: dict[str, Any] = {"device": like.device, "dtype": precise}
+    rates = torch.exp(torch.arange(0, size, 2, **kind) * (-math.log(10_000) / size))
+    angles = torch.arange(start, stop, **kind).unsqueeze(1) * rates
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size].to(like.dtype)
