@@ -85,7 +85,8 @@ def test_the_report_has_every_section_and_shows_what_cannot_be_seen(tokenizers):
         "unknown     train source: unknown tokens 1, different 1: U+E000 1",
         "repeated    train: pairs that repeat another 7, sources with several translations 0",
         "overlap     validation: pairs that are in train 1, pairs whose source is 1, of 1",
-        "characters  source: 1 unusual: U+E000 1",
+        "characters  source: sentences without a letter 0; 1 unusual: U+E000 1",
+        "few pairs   free text needs some 10,000 pairs until translations follow the source; init_from needs fewer",
         "batches     batch 1: 9 pairs, padded to 41 source and 7 target tokens; "
         "padding 73.7% source, 3.2% target",
         "batches: 2, of 2 to 9 pairs; padding 72.1% source, 37.1% target",

@@ -27,6 +27,9 @@ FOLD, SHORT = 3, 8
 EXAMPLES, MOST_COMMON, WIDTH, LONGEST = 3, 8, 60, 40
 """Numbers shown: pairs or batches, tokens or characters of each kind, characters of a sentence."""
 
+FEW = 10_000
+"""Training pairs below which free text is seldom translated well."""
+
 
 def corpus_summary(data: "TranslationDataModule") -> str:
     """Return a table of the splits and a line on the vocabularies, of a corpus that is set up."""
@@ -81,7 +84,10 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
             )
     for number, side in enumerate(("source", "target")):
         counts = unusual_characters(chain.from_iterable(each[number] for each in sides.values()))
-        characters.append(f"{side}: {len(counts):,} unusual{listed(counts)}")
+        bare = sum(not any(map(str.isalpha, text)) for each in sides.values() for text in each[number])
+        characters.append(
+            f"{side}: sentences without a letter {bare:,}; {len(counts):,} unusual{listed(counts)}"
+        )
     train = splits["train"]
     # one special token a side: <eos> of the source, <bos> or <eos> of the target
     lengths = train.source.lengths + 1, train.target.lengths + 1
@@ -103,6 +109,10 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
         ("characters", characters), ("batches", batches),
     ):  # fmt: skip
         lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(texts)]
+    if len(train) < FEW // 2:
+        lines.append(
+            f"few pairs   free text needs some {FEW:,} pairs until translations follow the source; init_from needs fewer"
+        )
     return "\n".join(lines)
 
 

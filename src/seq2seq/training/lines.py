@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback, RichProgressBar, TQDMProgressBar
+from lightning.pytorch.callbacks import Callback, RichProgressBar, Timer, TQDMProgressBar
 
 from hydra_plugins.hydra_subprocess_launcher import report
 from seq2seq.common.numbers import NotNegative
@@ -109,7 +109,9 @@ class EpochLines(Callback):
             seconds = (time.monotonic() - self._warm) / FIRST * left
             epochs = f", {counted(self._last, 'epoch')}" if self._last > 0 else ""
             about = f"about {duration(seconds)} by the first {FIRST}, and the validations"
-            self._print(trainer, f"length      {self._total:,} steps{epochs}: {about}")
+            limits = [each.time_remaining() for each in trainer.callbacks if isinstance(each, Timer)]
+            ends = [f"; it ends in {duration(limit)}" for limit in limits if limit and limit < seconds]
+            self._print(trainer, f"length      {self._total:,} steps{epochs}: {about}{''.join(ends)}")
         self._warm = 0.0
 
     def _seconds_left(self, trainer: pl.Trainer) -> float | None:

@@ -32,5 +32,5 @@ def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> 
             axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
             best = next(row["setting"] for row in rows if "difference" not in row)
             shown = best[:30].replace("$", r"\$")
-            axes.set_xlabel(f"difference from {shown} [{NAMES.get(name, name)}]")
+            axes.set_xlabel(f"difference [{NAMES.get(name, name)}] from\n{shown}")
         figure.savefig(path)
