@@ -5,6 +5,7 @@ and hooks of the modules say where that is (`interception`):
 
 - ``F.scaled_dot_product_attention``, which returns no weights: they are computed again from its arguments;
 - ``F.multi_head_attention_forward``, which `nn.MultiheadAttention` calls: it is called again for the weights of all heads (`exact`);
+- ``flex_attention``, which is called again with unit vectors as values (`exact`);
 - ``softmax``, where its result is multiplied with values, as in the "eager" attention of Hugging Face (`axes`).
 
 A module named attention in which none of these was found is reported.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
 from tensorboard_attention.capturing.axes import Question
-from tensorboard_attention.capturing.exact import MULTI_HEAD
+from tensorboard_attention.capturing.exact import FLEX, MULTI_HEAD
 from tensorboard_attention.capturing.interception import Watcher
 from tensorboard_attention.capturing.layers import Layer
 
@@ -99,6 +99,10 @@ class Removal(Watcher):
             return _of_weights(changed, *args, **kwargs)
         if func is F.multi_head_attention_forward:
             return _of_weights_of_module(changed, args, kwargs)
+        if func is FLEX:
+            raise ValueError(
+                "it is FlexAttention, for which effects are not computed: choose attn_implementation='sdpa'"
+            )
         given = [each for each in args if id(each) in held]
         if len(given) != 1 or given[0].shape != changed.shape:
             raise ValueError("its weights are multiplied with values otherwise than by a product of matrices")

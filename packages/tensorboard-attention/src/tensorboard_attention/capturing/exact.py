@@ -1,4 +1,4 @@
-"""Weights of the two functions of torch that compute attention and do not return it, or only of the mean of heads."""
+"""Weights of the three functions of torch that compute attention and do not return it, or only of the mean of heads."""
 
 import inspect
 from typing import Any
@@ -47,6 +47,18 @@ def of_scaled_dot_product(
 
 def _safe_softmax(scores: Tensor) -> Tensor:
     return scores.softmax(dim=-1).masked_fill((scores == -torch.inf).all(dim=-1, keepdim=True), 0)
+
+
+FLEX: Any = torch.ops.higher_order.flex_attention
+"""What `torch.nn.attention.flex_attention` calls, where it is not compiled."""
+
+
+def of_flex(query: Tensor, key: Tensor, value: Tensor, *args: Any) -> Tensor:
+    """Return the weights of FlexAttention (B, heads, T, S), in float32 at least: its result where the values are the unit vectors."""
+    number = torch.promote_types(query.dtype, torch.float32)
+    units = torch.eye(key.size(-2), dtype=number, device=key.device).expand(*value.shape[:2], -1, -1)
+    weights: Tensor = FLEX(query.to(number), key.to(number), units, *args)[0]
+    return weights
 
 
 MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812 (its usual name)
 from torch.overrides import TorchFunctionMode
 
 from tensorboard_attention.capturing.axes import ChannelsError, Family, Question, Trail, arranged, roots_of
-from tensorboard_attention.capturing.exact import of_multi_head, of_scaled_dot_product
+from tensorboard_attention.capturing.exact import FLEX, of_flex, of_multi_head, of_scaled_dot_product
 from tensorboard_attention.capturing.following import Follower, tensors_in
 from tensorboard_attention.capturing.layers import Call, Calls
 
@@ -124,7 +125,11 @@ class Watcher(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of an attribute, such as ``T``
             name = getattr(getattr(func, "__self__", None), "__name__", "")
-        exact = {F.scaled_dot_product_attention: self._of_scaled_dot_product, F.multi_head_attention_forward: self._of_multi_head}.get(func)  # fmt: skip
+        exact = {
+            F.scaled_dot_product_attention: partial(self._of_products, of_scaled_dot_product),
+            F.multi_head_attention_forward: self._of_multi_head,
+            FLEX: partial(self._of_products, of_flex),
+        }.get(func)
         if exact is not None and not self._is_named():
             try:
                 exact(*args, **kwargs)
@@ -142,9 +147,9 @@ class Watcher(TorchFunctionMode):
     def _computed(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         return func(*args, **kwargs)
 
-    def _of_scaled_dot_product(self, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # fmt: skip
+    def _of_products(self, weights_of: Callable[..., Tensor], query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> None:  # fmt: skip
         with torch.autocast(query.device.type, enabled=False):
-            weights = of_scaled_dot_product(query, key, value, *args, **kwargs)
+            weights = weights_of(query, key, *args, **kwargs)
         queries, keys = self.follower.of(query), self.follower.of(key)
         self.follower.contract(queries.axes[-1], keys.axes[-1])
         axes = (*queries.axes[:-1], keys.axes[-2])
@@ -221,7 +226,7 @@ class Watcher(TorchFunctionMode):
         used = getattr(getattr(model, "config", None), "_attn_implementation", None)
         hint = (
             f"; attn_implementation={used!r}: 'sdpa' and 'eager' can be"
-            if used not in (None, "sdpa", "eager")
+            if used not in (None, "sdpa", "eager", "flex_attention")
             else ""
         )
         if silent:
