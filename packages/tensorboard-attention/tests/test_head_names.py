@@ -1,14 +1,17 @@
-"""Names of heads: each pattern that is made by hand has its name, a near miss has not, and another program agrees."""
+"""Names of heads: each pattern that is made by hand has its name, a near miss has not, and another program agrees, also of a training."""
 
 import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
 
-from tensorboard_attention import page
+from tensorboard_attention import capture, page
 
 STATIC = Path(page.__file__).with_name("static")
 
@@ -207,3 +210,114 @@ def test_another_program_of_the_same_definitions_agrees():
     ]
     assert np.mean(agreed) >= 0.95
     assert len({name for names in found for name in names}) >= 5
+
+
+# ---- Of a model that is trained
+
+NUM_WORDS, HEADS, LAYERS, HALF, SENTENCES = 24, 2, 2, 9, 16
+EVERY, LAST = 25, 400
+
+
+class Look(NamedTuple):
+    """What a probe shows at a step: the loss of the repeated half, weights and names of each sentence and head."""
+
+    step: int
+    loss: float
+    weights: np.ndarray
+    names: list[list[list[str]]]
+
+
+def sentences(count, half, generator):
+    """The first token, then different words twice."""
+    order = 1 + torch.rand(count, NUM_WORDS - 1, generator=generator).argsort(1)[:, :half]
+    return torch.cat([torch.zeros(count, 1, dtype=torch.long), order, order], dim=1)
+
+
+def labels_of(probe):
+    return [[f"w{number}" if number else "[bos]" for number in row] for row in probe.tolist()]
+
+
+@pytest.fixture(scope="module")
+def probe():
+    return sentences(SENTENCES, HALF, torch.Generator().manual_seed(9))
+
+
+@pytest.fixture(scope="module")
+def looks(probe):
+    """A Llama of two layers reads words and then the same words again, for 400 steps: what it shows every so many of them.
+
+    Of the second half it can know all by an induction head.
+    """
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    generator = torch.Generator().manual_seed(1)
+    config = transformers.LlamaConfig(
+        vocab_size=NUM_WORDS, hidden_size=64, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=128,
+        max_position_embeddings=64, pad_token_id=None, bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    model = transformers.LlamaForCausalLM(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    found = []
+    for step in range(LAST + 1):
+        if step % EVERY == 0:
+            found.append(look(model, probe, step))
+        half = int(torch.randint(6, 11, (1,), generator=generator))
+        batch = sentences(64, half, generator)
+        model(input_ids=batch, labels=batch).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return found
+
+
+def look(model, probe, step):
+    with capture(model) as captured:
+        logits = model(input_ids=probe).logits
+    loss = cross_entropy(logits[:, HALF + 1 : -1].flatten(0, 1), probe[:, HALF + 2 :].flatten())
+    weights = torch.stack([layer.weights for layer in captured.layers], dim=1).flatten(1, 2).numpy()
+    cases = [(tokens, tokens, head) for tokens, heads in zip(labels_of(probe), weights, strict=True) for head in heads]  # fmt: skip
+    names, count = names_of(cases), LAYERS * HEADS
+    return Look(
+        step, float(loss), weights, [names[first : first + count] for first in range(0, len(names), count)]
+    )
+
+
+def named(look, name):
+    """In what share of the sentences each head has a name."""
+    return np.mean([[name in head for head in heads] for heads in look.names], axis=0)
+
+
+@pytest.mark.long
+def test_another_program_agrees_on_all_heads_of_a_trained_model(looks, probe):
+    agreed, names = [], set()
+    for each in looks:
+        for tokens, heads, called in zip(labels_of(probe), each.weights, each.names, strict=True):
+            for weights, own in zip(heads, called, strict=True):
+                agreed.append({*own} == independent_names(tokens, weights))
+                names |= {*own}
+    assert len(agreed) == len(looks) * SENTENCES * LAYERS * HEADS
+    assert np.mean(agreed) >= 0.95
+    assert {"induction", "previous token", "first token", "uniform"} <= names
+
+
+@pytest.mark.long
+def test_a_head_is_named_induction_only_when_the_loss_of_the_repeated_half_has_dropped(looks):
+    """Olsson et al., 2022: below the loss of a model that knows which words come, but not in which order."""
+    dropped = next(each.step for each in looks if each.loss < np.log(HALF))
+    first = next(each.step for each in looks if named(each, "induction").max() >= 0.5)
+    assert 0 < dropped <= first
+    last = looks[-1]
+    assert last.loss < 0.1
+    assert named(last, "induction").max() == 1
+    assert named(last, "induction")[:HEADS].max() == 0  # it needs the layer before
+
+
+@pytest.mark.long
+def test_the_weight_of_the_first_token_grows_with_training_in_the_second_layer(looks):
+    """Gu et al., 2024; the first layer, whose heads look at the words before, goes the other way."""
+    shares = np.array([each.weights[:, :, 2:, 0].mean(axis=(0, 2)) for each in looks])  # (looks, heads)
+    second = shares[:, HEADS:].mean(axis=1)
+    assert second[-4:].min() > 1.5 * second[0]
+    formed = next(place for place, each in enumerate(looks) if named(each, "induction").max() >= 0.5)
+    assert second[-4:].mean() > second[formed] > second[0]
+    assert named(looks[0], "first token").max() == 0
+    assert named(looks[-1], "first token").max() >= 0.25
