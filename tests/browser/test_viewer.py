@@ -631,3 +631,24 @@ def test_heads_have_names_that_filter_their_table(width, open_page, tmp_path):
     expect(page.locator("figcaption")).to_contain_text("layer 3 head 8")
     assert page.locator("img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_names_of_heads_are_curves_over_the_steps(open_page, tmp_path):
+    tokens = [*"abcdefghijklmnop", "<img src=x onerror=alert(1)>"]
+    late = named_heads(tokens)
+    early = np.broadcast_to(late[0, 0], late.shape)  # has no name
+    steps = {0: early, 10: early, 20: late, 30: late}
+    for step, weights in steps.items():
+        add_attention(tmp_path / "run", "s", weights, tokens, tokens, step, kind="self-attention")
+    with tensorboard(tmp_path) as address:  # which answers with one step at a time
+        page = open_page(address)
+        tab = tab_of(page)
+        curves = tab.get_by_role("table", name="names over the steps")
+        expect(curves.locator("tr")).to_have_count(0)
+        tab.get_by_text("statistics of the heads").click()
+        row = curves.get_by_role("row").filter(has_text="previous token")
+        expect(row).to_contain_text("0 → 4 heads")
+        points = [each.split(",") for each in row.locator("polyline").get_attribute("points").split()]
+        heights = [float(y) for _, y in points]
+        assert [float(x) for x, _ in points] == pytest.approx([0, 53.3, 106.7, 160], abs=0.1)
+        assert heights[0] == heights[1] > heights[2] == heights[3]

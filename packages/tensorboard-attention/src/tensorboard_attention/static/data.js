@@ -220,14 +220,14 @@ export class Series {
     this.frames = steps.filter((each) => !this.unreadable.has(each)).map((each) => this.known.get(each) ?? { step: each });
   }
 
-  // Of the frames that came first only the figures stay.
+  // Of the frames that came first only the figures and the counts of names stay.
   forget(latest) {
     let total = 0;
     for (const frame of this.known.values()) total += sizeOf(frame);
     for (const [step, frame] of this.known) {
       if (total <= MOST_WEIGHTS || latest.includes(frame)) return;
       total -= sizeOf(frame);
-      this.known.set(step, { step, marks: frame.marks, figures: figuresOf(frame) });
+      this.known.set(step, { step, marks: frame.marks, figures: figuresOf(frame), counts: frame.counts });
     }
   }
 
@@ -325,6 +325,20 @@ export class Recorded {
         const lacks = () => near() && !near().weights;
         if (lacks()) this.inTurn(turn, async () => lacks() && series.fetch(near().step)).catch(() => {});
       }
+    }
+  }
+
+  // Give evenly spaced frames of a series, at most so many, one after the other; those that are not loaded are requested.
+  async walk(series, most, give) {
+    const { turn } = this;
+    const steps = series.frames.map(({ step }) => step);
+    const count = Math.min(most, steps.length);
+    for (let number = 0; number < count; number += 1) {
+      const step = steps[Math.round((number * (steps.length - 1)) / Math.max(1, count - 1))];
+      const isLoaded = () => series.known.get(step)?.weights || series.known.get(step)?.counts;
+      await (isLoaded() ? new Promise((resolve) => setTimeout(resolve)) : this.inTurn(turn, () => series.fetch(step)));
+      if (turn !== this.turn) return;
+      if (isLoaded()) give(series.known.get(step));
     }
   }
 }

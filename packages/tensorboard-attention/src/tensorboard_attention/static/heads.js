@@ -78,3 +78,15 @@ export function namesOfHead(frame, { weights }) {
     return shares.length >= LEAST_ROWS && share >= threshold ? [{ name, share, title }] : [];
   }).sort((one, other) => other.share - one.share);
 }
+
+// How many heads of a frame have each name, {name: number}; null where its weights are not loaded.
+export function countsOfNames(frame) {
+  if (!frame?.counts && frame?.maps) {
+    const counts = {};
+    for (const map of frame.maps.filter(({ short }) => short !== "mean")) {
+      for (const { name } of (map.called ??= namesOfHead(frame, map))) counts[name] = (counts[name] ?? 0) + 1;
+    }
+    frame.counts = counts;
+  }
+  return frame?.counts ?? null;
+}

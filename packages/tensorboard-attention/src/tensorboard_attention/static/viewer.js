@@ -1,6 +1,6 @@
 import { FONT, SCALES, UNKNOWN, draw, effectScale, imageOf, make, matrixChart, ribbonChart, scaleOf, sentenceOf, themeOf, tokenText, wordOf } from "./charts.js";
 import { Recorded, addressOf, columnOf, differenceOf, entropyOf, figuresOf, initialState, kindName, rowOf, sameTokens, selectionOf, statisticsOf } from "./data.js";
-import { namesOfHead } from "./heads.js";
+import { countsOfNames, namesOfHead } from "./heads.js";
 
 // The viewer of the tab, the page and the notebook: controls, heads, charts, figures, files and keys.
 
@@ -256,17 +256,38 @@ const STATISTICS = [
 ];
 const EFFECT = ["effect", "effect", "what the loss gains without the largest weight of each row of the head, the others of the row renormalized"];
 
+const CURVE_STEPS = 40; // at most, evenly spaced
+const CURVE = { width: 160, height: 16 };
+
+// How many heads have each name over the steps: a line with a curve for each; counts: [[share of the steps, {name: number}], …].
+function curvesOfNames(counts, theme) {
+  const names = [...new Set(counts.flatMap(([, own]) => Object.keys(own)))].sort();
+  const most = Math.max(1, ...counts.flatMap(([, own]) => Object.values(own)));
+  return names.map((name) => {
+    const numbers = counts.map(([, own]) => own[name] ?? 0);
+    const points = counts.map(([x], place) => `${(CURVE.width * x).toFixed(1)},${(1 + (CURVE.height - 2) * (1 - numbers[place] / most)).toFixed(1)}`).join(" ");
+    const line = draw("polyline", { points, fill: "none", stroke: theme.ribbon, "stroke-width": 1.5 });
+    const curve = draw("svg", { ...CURVE, viewBox: `0 0 ${CURVE.width} ${CURVE.height}`, "aria-hidden": "true" }, line);
+    return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, curve), make("td", {}, `${numbers[0]} → ${numbers.at(-1)} heads`));
+  });
+}
+
 class MapGrid {
-  // onPick: name of the map
-  constructor(onPick) {
+  // onPick: name of the map; onOpen: the statistics are open
+  constructor(onPick, onOpen) {
     this.onPick = onPick;
+    this.curves = make("table", { class: "curves", "aria-label": "names over the steps" });
     this.maps = make("div", { class: "rows", role: "radiogroup", "aria-label": "heads", onkeydown: (event) => this.key(event) });
     this.table = make("table", { class: "figures" });
     this.filter = picker("show heads", (name) => {
       this.wanted = name;
       this.showStatistics();
     });
-    this.details = make("details", { class: "statistics", ontoggle: () => this.showStatistics() }, make("summary", {}, "statistics of the heads"), this.filter.node, this.table);
+    const onOpened = () => {
+      this.showStatistics();
+      onOpen();
+    };
+    this.details = make("details", { class: "statistics", ontoggle: onOpened }, make("summary", {}, "statistics of the heads"), this.curves, this.filter.node, this.table);
     this.node = make("section", { class: "maps" }, this.maps, this.details);
     this.wanted = ""; // the name of the heads in the table; "": all
     this.order = null; // of the table: a key of STATISTICS; null: as the maps
@@ -306,6 +327,14 @@ class MapGrid {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     return make("button", { ...attributes, onclick: () => this.onPick(name) }, canvas, isCaptioned ? make("span", {}, short) : null);
+  }
+
+  get isOpen() {
+    return this.details.open && !this.node.hidden;
+  }
+
+  showCurves(counts, theme) {
+    this.curves.replaceChildren(...(counts.length > 1 ? curvesOfNames(counts, theme) : []));
   }
 
   showStatistics() {
@@ -665,7 +694,7 @@ class Viewer {
     this.facts = make("aside", { "aria-label": "figures" });
     this.message = make("p", { class: "message", role: "status" });
     this.voice = make("p", { class: "voice", "aria-live": "polite" });
-    this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map, show: "weight" }));
+    this.grid = new MapGrid((map) => set({ map: map === "mean" ? null : map, show: "weight" }), () => this.showCurves());
     this.body = make("main", {}, this.grid.node, this.stage, this.facts);
     this.keys = keyHelp();
     const bar = make("header", {}, this.run.node, this.sentence.node, this.kind.node, this.rank.node, make("span", { class: "space" }), this.matter.node, this.look.node, this.scale.node, this.gold.node, this.compare.node, this.files.node, this.keys.node);
@@ -831,6 +860,22 @@ class Viewer {
     this.body.classList.toggle("wide", isBeside);
     const extent = isBeside ? { width: Math.min(SHARE * width, left) - 62, height: height - 60 } : { width: width - 90, height: 0.4 * height };
     this.grid.show(this.shown[0].frame, this.state.scale, this.theme, extent);
+    this.showCurves();
+  }
+
+  // Names over the steps, while their table is open, as far as the steps are loaded: once for what is shown.
+  async showCurves() {
+    const [{ series }] = this.shown;
+    const { turn } = this.recorded;
+    if (!this.grid.isOpen || this.curved === turn) return;
+    this.curved = turn;
+    const counts = [];
+    const tell = (frame) => {
+      const place = series.frames.findIndex(({ step }) => step === frame.step);
+      counts.push([place / Math.max(1, series.frames.length - 1), countsOfNames(frame)]);
+      this.grid.showCurves(counts, this.theme);
+    };
+    await this.recorded.walk(series, CURVE_STEPS, tell).catch(() => {}); // a step that does not come
   }
 
   // What can be changed is offered, and nothing else.
