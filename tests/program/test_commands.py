@@ -369,17 +369,17 @@ def test_records_of_another_training_sentence_or_later_step_are_kept(tiny_run, t
 
 
 def test_a_line_that_no_record_holds_is_left_out_by_its_number(tiny_run, tmp_path, program):
-    (tmp_path / "long.en").write_text("the cat sleeps .\n" + "cat " * 2500 + "\n")
-    (tmp_path / "only.en").write_text("cat " * 2500 + "\n")
+    (tmp_path / "long.en").write_text("the cat sleeps .\n" + "cat " * 4500 + "\n")
+    (tmp_path / "only.en").write_text("cat " * 4500 + "\n")
     options = ["--beam-size", "1", "--source"]
     done = program(tiny_run, *options, "long.en", "--logdir", "log",
                    command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
-    assert re.search(r"WARNING: line 2: .*2,501 tokens.*left out", done.text)
+    assert re.search(r"WARNING: line 2: .*4,501 tokens.*left out", done.text)
     assert "1 sentence " in done.text
     page = program(
         tiny_run, *options, "only.en", "-o", "p.html", command="export attention", cwd=tmp_path, check=2
     )
-    assert re.search(r"line 1: .*2,501 tokens.*\nerror: .*2,048 tokens", page.text)
+    assert re.search(r"line 1: .*4,501 tokens.*\nerror: .*4,096 tokens", page.text)
 
 
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):

@@ -1092,12 +1092,38 @@ def test_a_long_sound_is_recorded_as_the_mean_of_heads(tmp_path):
         model(states, states, states)
     (record,) = read_steps(tmp_path, "probe/self-attention", most=1, most_bytes=10**9).values()
     wanted = found.layers[0].weights.mean(dim=1)
+    assert record.marks == ("too large for a record: of each layer the mean of its heads is recorded",)
     np.testing.assert_allclose(record.weights[0] / 65535, wanted, atol=1e-5)
 
 
-def test_a_sound_that_no_record_holds_is_named(tmp_path):
+def test_of_a_long_text_the_last_rows_are_kept_and_the_page_says_so(tmp_path):
+    torch.manual_seed(1)
+    states, model = torch.randn(1, 2, 4096, 4), Attend()
+    tokens = [f"w{place}" for place in range(4096)]
+    with capture(model, tmp_path, source_tokens=tokens) as found:
+        model(states, states, states)
+    (layer,) = found.layers
+    assert (tuple(layer.weights.shape), layer.first) == ((1, 2, 512, 4096), 3584)
+    assert layer.weights.untyped_storage().nbytes() == 4 * 2 * 512 * 4096  # the whole is not held
+    wanted = (states[:, :, 3584:] @ states.transpose(-2, -1) / 2).softmax(dim=-1)
+    torch.testing.assert_close(layer.weights, wanted)
+    (record,) = read_steps(tmp_path, "probe/self-attention", most=1, most_bytes=10**9).values()
+    assert record.target == tuple(tokens[3584:])
+    assert record.source == tuple(tokens)
+    assert record.marks == ("rows 3,585 to 4,096 of 4,096: a record holds no more of so long a text",)
+    np.testing.assert_allclose(record.weights[0] / 65535, wanted[0], atol=1e-5)
+
+
+def test_effects_of_heads_of_a_long_text_are_refused():
     states, model = torch.randn(1, 1, 2100, 4), Attend()
-    with pytest.warns(UserWarning, match="2100 by 2100 positions"), capture(model, tmp_path):
+    with pytest.warns(UserWarning, match="no effects of heads: only the last rows"), capture(model, loss=lambda: model(states, states, states).sum()) as found:  # fmt: skip
+        model(states, states, states)
+    assert found.layers[0].effects is None
+
+
+def test_a_sound_that_no_record_holds_is_named(tmp_path):
+    states, model = torch.randn(1, 1, 4100, 4), Attend()
+    with pytest.warns(UserWarning, match="4100 positions"), capture(model, tmp_path):
         model(states, states, states)
     assert os.listdir(tmp_path) == []
 

@@ -146,6 +146,14 @@ def test_names_of_cross_attention():
     assert "copy of the source's word" not in found[5]
 
 
+def test_the_last_rows_of_a_long_text_have_the_names_of_all():
+    """Of texts that are too long for a record only these are kept."""
+    for name in ("previous token", "first token", "diagonal", "induction", "same word"):
+        tokens, pattern, _ = SELF[name]
+        whole = mixed(1, pattern, is_causal=name != "same word")
+        assert names_of([(tokens, tokens[-5:], whole[-5:])]) == [[name]]
+
+
 def test_even_weights_are_uniform_and_nearly_even_are_not():
     causal = np.tril(np.ones((8, 8)))
     causal /= causal.sum(axis=1, keepdims=True)

@@ -32,7 +32,7 @@ MAGIC = b"ATTN"
 VERSION = 5
 PLUGIN_NAME = "attention"
 
-MAX_TOKENS = 2048
+MAX_TOKENS = 4096
 """Of either side."""
 MAX_TOKEN_LENGTH = 1000
 """Characters of one token."""
@@ -42,7 +42,7 @@ MAX_LINKS = 1 << 16
 """Of a gold alignment."""
 MAX_MAPS = 1024
 """Heads of all layers."""
-MAX_WEIGHTS = MAX_TOKENS**2
+MAX_WEIGHTS = 2048**2
 """Of all of them together."""
 MAX_MARKS = 16
 """Of a record."""

@@ -133,7 +133,8 @@ def _finish(watcher: Watcher, captured: Captured, model: nn.Module, num_sentence
                 "and are numbered as sentences"
             )
         captured.layers += [
-            Layer(path, weights, calls.is_cross, calls.rows(), calls.columns()) for weights in layers
+            Layer(path, weights, calls.is_cross, calls.rows(), calls.columns(), calls.all[0].first)
+            for weights in layers
         ]
     captured.problems += watcher.told(model) + problems
     if not (captured.layers or captured.problems):

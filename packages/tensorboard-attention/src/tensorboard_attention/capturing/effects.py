@@ -29,6 +29,8 @@ def effects_of_heads(model: nn.Module, loss: Callable[[], Any], layers: list[Lay
         place = seen[layer.module, layer.is_cross]
         seen[layer.module, layer.is_cross] += 1
         try:
+            if layer.first:
+                raise ValueError("only the last rows of a long text are kept")
             found = []
             for head in range(layer.weights.size(1)):
                 removal = Removal(layer, place, head)

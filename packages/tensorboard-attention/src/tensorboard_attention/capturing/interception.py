@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from tensorboard_attention.capturing.axes import ChannelsError, Family, Question, Trail, arranged, roots_of
 from tensorboard_attention.capturing.exact import FLEX, of_flex, of_multi_head, of_scaled_dot_product
 from tensorboard_attention.capturing.following import Follower, tensors_in
-from tensorboard_attention.capturing.layers import Call, Calls
+from tensorboard_attention.capturing.layers import Call, Calls, last_rows
 
 ATTENTION = re.compile("attention|attn", re.IGNORECASE)
 """What the class of a module is called that is named if it computed no attention; nothing else is decided by it."""
@@ -197,7 +197,11 @@ class Watcher(TorchFunctionMode):
         self.num_found += 1
         is_cross = not (answer.rows & answer.columns)
         calls = self.calls.setdefault((path, is_cross), Calls(is_cross))
-        calls.all.append(Call(answer, self.num_runs))
+        first = last_rows(answer.weights)
+        if first:  # of a long text
+            kept = answer.weights[..., first:, :].clone()
+            answer = replace(answer, weights=kept, back=_none_back)
+        calls.all.append(Call(answer, self.num_runs, first))
 
     def _take(self, output: Any, path: str) -> None:
         """Keep the weights that a named module returns: (B, S), (B, T, S) or (B, heads, T, S)."""
@@ -236,6 +240,10 @@ class Watcher(TorchFunctionMode):
                 f"{first}{more} computed none that can be captured (give modules= if they return weights{hint})"
             )
         return [*self.problems]
+
+
+def _none_back(changed: Tensor) -> Tensor:
+    raise ValueError("only the last rows of a long text are kept")
 
 
 def path_of(name: str) -> str:

@@ -139,11 +139,13 @@ def write(
             )
         for place, name in zip(range(count), tags, strict=False):
             target, source = (side[place] if side else None for side in (rows, columns))
+            target, said = _last(target, layers[0])
             cut = _cut(maps[place], target, source, captured.problems, kind)
             try:
-                cut, layer_names = _fitting(cut, names, captured.problems, kind)
+                cut, layer_names, lost = _fitting(cut, names)
+                captured.problems += [f"{kind} is {each}" for each in lost]
                 add_attention(
-                    writer, name, cut, source, target, step, kind=kind, layer_names=layer_names,
+                    writer, name, cut, source, target, step, kind=kind, layer_names=layer_names, marks=[*said, *lost],
                     effect=None if tested is None else partial(tested, place), head_effects=effects if cut.ndim == 4 else None,
                 )  # fmt: skip
             except ValueError as error:
@@ -164,11 +166,20 @@ def _labels(layer: Layer, sides: Sides, problems: list[str], kind: str) -> tuple
             problems.append(f"{kind} has no labels: it cannot be told whether it is of source or target")
         return lists
 
-    num_rows, num_columns = layer.weights.shape[-2:]
+    num_rows, num_columns = layer.first + layer.weights.size(-2), layer.weights.size(-1)
     columns = fitting(sides.of_columns(layer), num_columns)
     if layer.is_cross:
         return fitting(sides.of_rows(layer), num_rows), columns
     return (columns if num_rows == num_columns else None), columns  # other rows are of something else
+
+
+def _last(target: list[str] | None, layer: Layer) -> tuple[list[str] | None, list[str]]:
+    """Return the tokens of the rows of a layer, and what is said of the others on the page."""
+    if not layer.first:
+        return target, []
+    number = layer.first + layer.weights.size(-2)
+    said = f"rows {layer.first + 1:,} to {number:,} of {number:,}: a record holds no more of so long a text"
+    return None if target is None else target[layer.first :], [said]
 
 
 def _cut(
@@ -183,17 +194,15 @@ def _cut(
     return maps[..., :rows, :columns]
 
 
-def _fitting(
-    maps: np.ndarray, names: list[str], problems: list[str], kind: str
-) -> tuple[np.ndarray, list[str] | None]:
-    """Return weights (layers, heads, T, S) as a record holds them: of all heads, or of the mean of each layer, or of all."""
+def _fitting(maps: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str] | None, list[str]]:
+    """Return weights (layers, heads, T, S) as a record holds them, and what is said: of all heads, of the mean of each layer, or of all."""
     if max(maps.shape[-2:]) > MAX_TOKENS:
         raise ValueError(f"{maps.shape[-2]} by {maps.shape[-1]} positions: a record has at most {MAX_TOKENS}")
     size = maps.shape[-2] * maps.shape[-1]
     if maps.size <= MAX_WEIGHTS and maps.shape[0] * maps.shape[1] <= MAX_MAPS:
-        return maps, names
+        return maps, names, []
     if len(maps) * size <= MAX_WEIGHTS:
-        problems.append(f"{kind} is too large for a record: of each layer the mean of its heads is recorded")
-        return maps.mean(axis=1, keepdims=True), names
-    problems.append(f"{kind} is too large for a record: the mean of all layers and heads is recorded")
-    return maps.mean(axis=(0, 1)), None
+        said = "too large for a record: of each layer the mean of its heads is recorded"
+        return maps.mean(axis=1, keepdims=True), names, [said]
+    said = "too large for a record: the mean of all layers and heads is recorded"
+    return maps.mean(axis=(0, 1)), None, [said]

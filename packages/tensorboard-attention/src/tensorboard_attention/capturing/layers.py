@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 
 from tensorboard_attention.capturing.axes import Family, Question
+from tensorboard_attention.record import MAX_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -19,15 +20,25 @@ class Call:
     Attributes:
         answer: What it attends to, and its weights.
         run: In which run of the model it was.
+        first: The first row that is kept, see `last_rows`.
     """
 
     answer: Question
     run: int
+    first: int = 0
 
     @property
     def weights(self) -> Tensor:
         """Weights (B, heads, T, S)."""
         return self.answer.weights
+
+
+def last_rows(weights: Tensor) -> int:
+    """Return the first of the rows that are kept of weights (B, heads, T, S): 0, or of a long text the last, as many as a record holds."""
+    rows, columns = weights.shape[-2:]
+    if rows * columns <= MAX_WEIGHTS:
+        return 0
+    return rows - max(1, MAX_WEIGHTS // (weights.size(1) * columns))
 
 
 @dataclass
@@ -144,6 +155,7 @@ class Layer:
         is_cross: The keys come from elsewhere than the queries.
         rows: Where the positions of T come from.
         columns: Where those of S come from.
+        first: The row of the sequence with which T begins: of a text of more than 2,048 tokens, only the last rows are kept.
         effects: Of each head, what the loss gains without the largest weight of each row; None: not asked for.
     """
 
@@ -152,6 +164,7 @@ class Layer:
     is_cross: bool
     rows: frozenset[Family] = field(default=frozenset(), repr=False)
     columns: frozenset[Family] = field(default=frozenset(), repr=False)
+    first: int = 0
     effects: tuple[float, ...] | None = None
 
 

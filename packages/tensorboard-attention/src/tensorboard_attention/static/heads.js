@@ -67,10 +67,11 @@ export const HEAD_NAMES = [
 // Names of a map {weights} of a frame {source, target}, the strongest first: [{name, share, title}].
 export function namesOfHead(frame, { weights }) {
   const [source, target] = ["source", "target"].map((side) => (frame.plain?.[side] ? frame[side].map(() => "") : frame[side]));
-  const isSelf = source.length === target.length && source.every((token, place) => token === target[place]);
-  const found = target.map((_, place) => weights.subarray(place * source.length, (place + 1) * source.length));
-  const isCausal = isSelf && found.every((row, place) => row.subarray(place + 1).every((weight) => weight === 0));
-  const rows = found.map((row, place) => ({ row, place, source, target, isSelf, isCausal }));
+  const first = Math.max(0, source.length - target.length); // of a long text, the last rows
+  const isSelf = (!first || (target.length > 1 && target.some(Boolean))) && target.every((token, row) => token === source[first + row]);
+  const found = target.map((_, row) => weights.subarray(row * source.length, (row + 1) * source.length));
+  const isCausal = isSelf && found.every((row, number) => row.subarray(first + number + 1).every((weight) => weight === 0));
+  const rows = found.map((row, number) => ({ row, place: isSelf ? first + number : number, source, target: isSelf ? source : target, isSelf, isCausal }));
   return HEAD_NAMES.flatMap(([name, kind, threshold, shareOf, title]) => {
     if (kind !== null && kind !== isSelf) return [];
     const shares = rows.map(shareOf).filter((share) => share !== null);
