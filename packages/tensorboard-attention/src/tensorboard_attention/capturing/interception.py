@@ -125,11 +125,12 @@ class Watcher(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of an attribute, such as ``T``
             name = getattr(getattr(func, "__self__", None), "__name__", "")
-        exact = {
+        exact_of: dict[Any, Callable[..., None]] = {
             F.scaled_dot_product_attention: partial(self._of_products, of_scaled_dot_product),
             F.multi_head_attention_forward: self._of_multi_head,
             FLEX: partial(self._of_products, of_flex),
-        }.get(func)
+        }
+        exact = exact_of.get(func)
         if exact is not None and not self._is_named():
             try:
                 exact(*args, **kwargs)
