@@ -21,8 +21,6 @@ train "$@"
 train $recipe "$@"
 # shellcheck disable=SC2086
 if [ -n "${LONGER:-}" ]; then train $recipe trainer.max_epochs="$LONGER" "$@"; fi
-for metric in $metrics seconds; do
-  case $metric in seconds) name=seconds ;; *) name=test/$metric ;; esac
-  seq2seq compare "$runs" --metric "$name" -o "$runs/$metric.png"
-done
+for metric in $metrics; do seq2seq compare "$runs" --metric "test/$metric" -o "$runs/$metric.png"; done
+grep '"seconds"' "$runs"/*/metrics.json
 for run in "$runs"/*/; do seq2seq plot "$run" "Can you help me?" -o "${run}attention.png"; done

@@ -74,6 +74,15 @@ def test_runs_that_start_from_models_of_their_own_seeds_are_of_one_setting(tmp_p
         assert row[2] == "3", done.text
 
 
+@pytest.mark.parametrize("metric", ["seconds", "seconds/a", "test", "test/greedy"])
+def test_what_is_no_score_is_refused(tmp_path, program, metric):
+    make_run(tmp_path / "runs/a", 1, 0.9, kind="good")
+    path = tmp_path / "runs/a/metrics.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": 3.5}))
+    done = program("runs", "--metric", metric, cwd=tmp_path, command="compare", check=2)
+    assert f"metric={metric}: there is no such score" in done.text
+
+
 def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     make_three(tmp_path / "runs")
     (tmp_path / "here").mkdir()

@@ -172,7 +172,9 @@ def metric_of(metrics: Mapping[str, Any], name: str) -> float:
     """Return a metric such as ``val/bleu``, of greedy search; ``val/beam/bleu`` of beam search."""
     split, _, rest = name.partition("/")
     search, _, score = rest.rpartition("/")
-    found: float | None = metrics.get(split, {}).get(search or "greedy", {}).get(score)
+    found: Any = metrics
+    for key in (split, search or "greedy", score):
+        found = found.get(key) if isinstance(found, Mapping) else None
     if found is None:
         raise InputError(f"metric={name}: there is no such score; write val/bleu or test/beam/chrf")
     return found
