@@ -109,7 +109,8 @@ class EpochLines(Callback):
             seconds = (time.monotonic() - self._warm) / FIRST * left
             epochs = f", {counted(self._last, 'epoch')}" if self._last > 0 else ""
             about = f"about {duration(seconds)} by the first {FIRST}, and the validations"
-            limits = [each.time_remaining() for each in trainer.callbacks if isinstance(each, Timer)]
+            callbacks: list[Callback] = getattr(trainer, "callbacks")  # noqa: B009 - untyped
+            limits = [each.time_remaining() for each in callbacks if isinstance(each, Timer)]
             ends = [f"; it ends in {duration(limit)}" for limit in limits if limit and limit < seconds]
             self._print(trainer, f"length      {self._total:,} steps{epochs}: {about}{''.join(ends)}")
         self._warm = 0.0
