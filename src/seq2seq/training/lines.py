@@ -15,7 +15,7 @@ from seq2seq.common.numbers import NotNegative
 from seq2seq.common.progress import counted
 from seq2seq.common.written import claim
 from seq2seq.data.datamodule import prepared_of
-from seq2seq.training.checkpoint import is_dry
+from seq2seq.training.checkpoint import callbacks_of, is_dry
 from seq2seq.training.schedules import lengths
 
 FIRST, WARM = 20, 3
@@ -109,8 +109,7 @@ class EpochLines(Callback):
             seconds = (time.monotonic() - self._warm) / FIRST * left
             epochs = f", {counted(self._last, 'epoch')}" if self._last > 0 else ""
             about = f"about {duration(seconds)} by the first {FIRST}, and the validations"
-            callbacks: list[Callback] = getattr(trainer, "callbacks")  # noqa: B009 - untyped
-            limits = [each.time_remaining() for each in callbacks if isinstance(each, Timer)]
+            limits = [each.time_remaining() for each in callbacks_of(trainer) if isinstance(each, Timer)]
             ends = [f"; it ends in {duration(limit)}" for limit in limits if limit and limit < seconds]
             self._print(trainer, f"length      {self._total:,} steps{epochs}: {about}{''.join(ends)}")
         self._warm = 0.0
