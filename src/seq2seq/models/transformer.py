@@ -73,6 +73,7 @@ def positions(start: int, stop: int, like: Tensor) -> Tensor:
     """
     size, precise = like.shape[-1], torch.promote_types(like.dtype, torch.float32)
     kind: dict[str, Any] = {"device": like.device, "dtype": precise}
-    rates = torch.exp(torch.arange(0, size, 2, **kind) * (-math.log(10_000) / size))
+    # numbers, so that an exported graph has them as they are: an error of exp is a thousand times as large at position 1,000
+    rates = torch.tensor([10_000 ** (-place / size) for place in range(0, size, 2)], **kind)
     angles = torch.arange(start, stop, **kind).unsqueeze(1) * rates
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size].to(like.dtype)
