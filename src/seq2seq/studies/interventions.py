@@ -101,9 +101,8 @@ def tokens_that_stay(
 
     def change(weights: Tensor) -> Tensor:
         order = orders[:, len(stays)]
-        rows = zip(
-            changes, weights.unbind(dim=1), strict=True
-        )  # in a higher layer, weights follow from changes below
+        # in a higher layer, the weights of each row follow from its change below
+        rows = zip(changes, weights.unbind(dim=1), strict=True)
         found = [other_weights(row, attention[-1], order, source.is_token)[name] for name, row in rows]
         return torch.stack(found, dim=1)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.utilities import rank_zero_only
 from torch import nn
 from torch.optim import Optimizer
 
@@ -144,6 +145,7 @@ class ParameterGroups(Callback):
         return optimizer
 
     @staticmethod
+    @rank_zero_only
     def _tell(group: Group, made: Mapping[str, Any], *, only_vectors: bool) -> None:
         number = sum(parameter.numel() for parameter in made["params"])
         frozen = group.frozen if isinstance(group.frozen, bool) else bool(group.frozen)
