@@ -17,11 +17,22 @@ from tests.reliability.test_reliability import KILL, RUN, assert_same_result, ki
 KILLS, SEED = int(os.environ.get("KILLS", "3")), int(os.environ.get("KILL_SEED", "0"))
 BASE = [
     *(each for each in RUN if not each.startswith(("scheduler.", "trainer.max_", "data.max_"))),
-    "data.max_examples=28", "callbacks.attention.heatmaps=0", "callbacks.attention.sentences=2",
+    "data.max_examples=28", "experiment_name=baseline", "callbacks.attention.heatmaps=0", "callbacks.attention.sentences=2",
 ]  # fmt: skip
 """Epochs of seven steps."""
 CONSTANT = ["scheduler=constant", "scheduler.warmup_steps=0"]
 WORSE = [*CONSTANT, "optimizer.lr=0.05", "trainer.max_epochs=4"]
+
+
+def sides(key, name):
+    """Overrides of the files of a corpus of the fixture `texts`."""
+    return [
+        f"{key}{split}.{side}=TEXTS/{name}.{side}"
+        for split in ("train", "validation")
+        for side in ("source", "target")
+    ]
+
+
 KINDS = {
     "worsening": WORSE,
     "three best": [*WORSE, "+callbacks.checkpoint.save_top_k=3", "callbacks.checkpoint.monitor=val/token_accuracy"],
@@ -48,6 +59,14 @@ KINDS = {
                                      "trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
     "ema": [*WORSE, "averaging=ema", "callbacks.averaging.decay=0.9", "trainer.val_check_interval=5"],
     "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
+    "groups": [*CONSTANT, "trainer.max_epochs=3", "+optimizer.groups=[{pattern: encoder, lr: 0.05, frozen: 2}]",
+               "+optimizer.decay_vectors=false"],
+    "rate finder": [*CONSTANT, "trainer.max_epochs=2", "callbacks=lr_finder", "callbacks.lr_finder.num_training_steps=14",
+                    "callbacks.lr_finder.min_lr=1e-3"],
+    "new tokens": [*CONSTANT, "trainer.max_epochs=3", "data=parallel", "data.source_language=en", "data.target_language=fr",
+                   *sides("data.", "many"), "init_from=TEXTS/runs/baseline/earlier", "data.new_tokens=20"],
+    "shares": [*CONSTANT, "trainer.max_epochs=3", "data=multi", "data.temperature=5", *sides("+data.corpora.en-fr.", "few"),
+               *sides("+data.corpora.en-de.", "many")],
     "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
     "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
                          "data.tokenizer.sampling=0.3"],
@@ -72,6 +91,7 @@ def copied(folder):
     return other
 
 
+ONCE = "groups", "rate finder", "new tokens", "shares"
 CASES = [
     *((kind, "killed") for kind in KINDS),
     *(
@@ -79,20 +99,35 @@ CASES = [
         for kind in ("worsening", "three best", "ema", "validations")
         for how in ("moved", "copied")
     ),
-    *((kind, how) for kind in KINDS for how in ("SIGTERM", "SIGINT")),
+    *((kind, how) for kind in KINDS if kind not in ONCE for how in ("SIGTERM", "SIGINT")),
 ]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(program, tmp_path_factory):
-    """Returns the folder of an undisturbed run of a kind, and how long it took."""
+def texts(program, tmp_path_factory):
+    """A folder of two corpora, and of a model of the smaller one."""
+    folder = tmp_path_factory.mktemp("texts")
+    for name, words, times in (("few", "abcd", 2), ("many", "abcdefghij", 3)):
+        lines = [f"{one} {two} ." for one in words for two in words][: 14 * times]
+        for side, step in (("source", 1), ("target", -1)):
+            (folder / f"{name}.{side}").write_text("".join(f"{line[::step].strip()}\n" for line in lines))
+    early = "data=parallel", "data.source_language=en", "data.target_language=fr", *sides("data.", "few")
+    run = *BASE, *CONSTANT, *early, "name=earlier", "trainer.max_epochs=1"
+    program(*(each.replace("TEXTS", str(folder)) for each in run), cwd=folder, check=0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(texts, program, tmp_path_factory):
+    """Returns the overrides and the folder of an undisturbed run of a kind, and how long it took."""
     made = {}
 
     def run(kind):
         if kind not in made:
             folder, start = tmp_path_factory.mktemp("whole"), time.monotonic()
-            program(*BASE, *KINDS[kind], "name=run", cwd=folder, check=0, timeout=600)
-            made[kind] = folder / "runs/baseline/run", time.monotonic() - start
+            keys = [*BASE, *(each.replace("TEXTS", str(texts)) for each in KINDS[kind])]
+            program(*keys, "name=run", cwd=folder, check=0, timeout=600)
+            made[kind] = keys, folder / "runs/baseline/run", time.monotonic() - start
         return made[kind]
 
     return run
@@ -113,13 +148,13 @@ def assert_same(kind, whole, other):
 @LONG
 @pytest.mark.parametrize(("kind", "how"), CASES)
 def test_a_disturbed_run_comes_to_the_same_result(undisturbed, launch, tmp_path, kind, how):
-    whole, seconds = undisturbed(kind)
+    keys, whole, seconds = undisturbed(kind)
     number = getattr(signal, how, signal.SIGKILL)
     between = {"moved": moved, "copied": copied}.get(how)
     (tmp_path / "here").mkdir()
     folder, statuses = killed_until_done(
         launch, tmp_path / "here", seconds, number, SEED + sum(map(ord, kind + how)), KILLS,
-        [*BASE, *KINDS[kind]], between,
+        keys, between,
     )  # fmt: skip
     print(f"{kind}, {how}: {statuses}")
     assert_same(kind, whole, folder / "runs/baseline/run")
@@ -151,7 +186,7 @@ def test_a_run_that_is_stopped_at_a_place_comes_to_the_same_result(
     assert done.status in (-signal.SIGKILL, 128 + number), done.text
     folder = folder if between is None else between(folder)
     program(*run, cwd=folder, check=0)
-    assert_same(kind, undisturbed(kind)[0], folder / "runs/baseline/run")
+    assert_same(kind, undisturbed(kind)[1], folder / "runs/baseline/run")
 
 
 @LONG
@@ -179,7 +214,7 @@ def test_two_processes_that_are_stopped_come_to_the_same_result(
     assert "the same command continues" in done.text
     assert "Traceback" not in done.text
     program(*run, cwd=tmp_path, check=0, timeout=600)
-    assert_same(kind, undisturbed(kind)[0], tmp_path / "runs/baseline/run")
+    assert_same(kind, undisturbed(kind)[1], tmp_path / "runs/baseline/run")
 
 
 STOP = """
