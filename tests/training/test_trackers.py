@@ -48,3 +48,4 @@ def test_wandb_has_one_run_of_two_starts(program, tmp_path):
     for path in files:  # records, whose texts stand in them as they are
         content = path.read_bytes()
         assert all(name in content for name in (b"val/loss", b"test/bleu", b"data.batch_size", b"seed=1"))
+        assert [*path.parent.glob("files/media/images/val_attention/*.png")]
