@@ -29,8 +29,6 @@ MADE = {
     **{f"notebooks/{name}.ipynb": f"tutorials/{name}.md" for name in NOTEBOOKS},
 }
 """The page that is made of each file or folder of the repository; a link to it leads to the page."""
-LIVE_MODEL = "everyday-en-fr"
-"""The model that translates on the home page."""
 
 
 def write_pages(folder: Path) -> None:
@@ -47,7 +45,8 @@ def write_pages(folder: Path) -> None:
         contents |= {f"tutorials/{name}.md": text} | {
             f"tutorials/{path}": content for path, content in shown.items()
         }
-    contents["live.html"] = live_page(ROOT / "data/models" / LIVE_MODEL)
+    for model in (ROOT / "data/models").glob("everyday-*"):
+        contents[f"live/{model.name}.html"] = live_page(model)
     for name, content in contents.items():
         if name.endswith(".md"):
             text = content.decode() if isinstance(content, bytes) else content
