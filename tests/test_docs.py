@@ -247,8 +247,10 @@ def test_pages_are_written_with_what_is_generated(project):
     assert (
         "[All keys](reference/keys.md)" in text["index"]
     )  # in a clone it leads to the files that the page is made of
-    assert 'src="live.html"' in text["index"]
-    assert (pages / "live.html").stat().st_size > 100_000
+    assert 'src="live/everyday-en-fr.html"' in text["index"]
+    assert all(
+        (pages / f"live/everyday-en-{code}.html").stat().st_size > 100_000 for code in ("de", "es", "fr")
+    )
     assert "| `data.batch_size` | `64` |" in text["reference/keys"]
     assert "| `data.corpora.en-de.train` |" in text["reference/keys"]
     for section in text["reference/keys"].split("\n##"):

@@ -118,7 +118,9 @@ def test_the_table_counts_the_pairs_that_are_left_out_and_those_that_are_cut(opt
         data = PairsCorpus(
             train=pairs, validation=pairs, **options, both_directions=both, joint_vocabulary=both
         )
-        (line,) = (line for line in corpus_summary(data).splitlines() if line.startswith("train"))
+        told = corpus_summary(data)
+        (line,) = (line for line in told.splitlines() if line.startswith("train"))
+        assert "\nfew pairs " in told
         assert re.split(" {2,}", line)[2] == (left_out.replace("2", "4") if both else left_out)
 
 

@@ -38,8 +38,17 @@ def corpus_summary(data: "TranslationDataModule") -> str:
     sizes = " / ".join(f"{each.vocab_size:,}" for each in data.tokenizers) + " tokens"
     wanted = [size for each in data.tokenizers if (size := each.max_vocab_size or 0) > each.vocab_size]
     all_of_it = f"; the text has no more, of vocab_size={max(wanted):,}" if wanted else ""
-    lines = table(data.prepared.splits), f"vocabulary  {sizes} ({joint}{all_of_it})", *data.notes
-    return "\n".join(lines)
+    lines = [table(data.prepared.splits), f"vocabulary  {sizes} ({joint}{all_of_it})", *data.notes]
+    return "\n".join(lines + few_pairs(data.prepared.train))
+
+
+def few_pairs(train: EncodedSplit) -> list[str]:
+    """Return a line if a model of so few training pairs would translate fluently and wrongly."""
+    if len(train) >= FEW // 2:
+        return []
+    return [
+        f"few pairs   free text needs some {FEW:,} pairs until translations follow the source; init_from needs fewer"
+    ]
 
 
 def corpus_report(data: "TranslationDataModule") -> str:
@@ -109,11 +118,7 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
         ("characters", characters), ("batches", batches),
     ):  # fmt: skip
         lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(texts)]
-    if len(train) < FEW // 2:
-        lines.append(
-            f"few pairs   free text needs some {FEW:,} pairs until translations follow the source; init_from needs fewer"
-        )
-    return "\n".join(lines)
+    return "\n".join(lines + few_pairs(train))
 
 
 def ratio_outliers(split: EncodedSplit) -> list[int]:
