@@ -117,26 +117,31 @@ def test_moving_a_batch_moves_all_of_it():
     assert {batch.source.ids.device.type, batch.target_output.device.type} == {"meta"}
 
 
-def loader_of(lengths, epoch):
+def loader_of(lengths, epoch, num_workers=0):
     split = split_of(lengths)
     source, target = arrays(lengths)
     return BatchLoader(
         lambda _: split,
         lambda number: shuffled_order(source, target, BatchSize(4, None), seed=5, epoch=number),
         epoch,
+        num_workers,
     )
 
 
-@pytest.mark.parametrize("position", [0, 1, 5, 9])
-def test_a_loader_goes_on_after_the_batches_it_has_given_out(position):
+@pytest.mark.parametrize(("position", "workers"), [(0, 0), (1, 0), (5, 0), (9, 0), (5, 2)])
+def test_a_loader_goes_on_after_the_batches_it_has_given_out(position, workers):
+    torch.manual_seed(1)
     lengths = [(index % 9, index % 5) for index in range(40)]
     undisturbed = [batch.sentence_ids.tolist() for batch in loader_of(lengths, lambda: 2)]
-    first = loader_of(lengths, lambda: 2)
+    first = loader_of(lengths, lambda: 2, workers)
     iterator = iter(first)
     seen = [next(iterator).sentence_ids.tolist() for _ in range(position)]
-    second = loader_of(lengths, lambda: 2)
+    second = loader_of(lengths, lambda: 2, workers)
     second.load_state_dict(first.state_dict())
     assert seen + [batch.sentence_ids.tolist() for batch in second] == undisturbed
+    drawn = torch.rand(3)
+    torch.manual_seed(1)
+    assert torch.equal(drawn, torch.rand(3))  # the training's random numbers are its own
 
 
 def test_a_state_saved_after_the_last_batch_begins_a_whole_epoch():

@@ -69,7 +69,7 @@ KINDS = {
                *sides("+data.corpora.en-de.", "many")],
     "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
     "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
-                         "data.tokenizer.sampling=0.3"],
+                         "data.tokenizer.sampling=0.3", "data.num_workers=2"],
     "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
                       "data.batch_size=2"],
     "two processes and accumulation": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset
 
 from seq2seq.common.numbers import Positive, require_bounds
 from seq2seq.data.batch import Batch, EncodedSplit
@@ -119,6 +121,20 @@ def _cut(sentences: NDArray[np.int32], starts: Sequence[int]) -> list[NDArray[np
     return np.split(sentences, starts[1:]) if len(sentences) else []
 
 
+@dataclass(frozen=True, slots=True)
+class _Assembled(Dataset[Batch]):
+    """The batches of an order."""
+
+    split: EncodedSplit
+    order: Order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, place: int, /) -> Batch:
+        return Batch.from_split(self.split, self.order[place].tolist())
+
+
 class BatchLoader:
     """A loader of the batches of the current epoch.
 
@@ -129,12 +145,17 @@ class BatchLoader:
         split: Returns the sentences of an epoch.
         order: Returns the order of the batches in an epoch.
         epoch: Returns the current epoch.
+        num_workers: Number of processes that assemble batches ahead; 0: the training does.
     """
 
     def __init__(
-        self, split: Callable[[int], EncodedSplit], order: Callable[[int], Order], epoch: Callable[[], int]
+        self,
+        split: Callable[[int], EncodedSplit],
+        order: Callable[[int], Order],
+        epoch: Callable[[], int],
+        num_workers: int = 0,
     ) -> None:
-        self._split, self.order, self._epoch = split, order, epoch
+        self._split, self.order, self._epoch, self._num_workers = split, order, epoch, num_workers
         self._num_yielded = 0
         self._resume: tuple[int, int] | None = None  # epoch, and batches of it that were yielded
 
@@ -147,9 +168,15 @@ class BatchLoader:
         saved, num_yielded = self._resume or (-1, 0)
         resumes = saved == epoch and num_yielded < len(order)
         self._num_yielded, self._resume = num_yielded if resumes else 0, None
-        for place in range(self._num_yielded, len(order)):
+        assembled = DataLoader(
+            _Assembled(split, order[self._num_yielded :]),
+            batch_size=None,
+            num_workers=self._num_workers,
+            generator=torch.Generator(),  # else it draws a number of the training's
+        )
+        for batch in assembled:
             self._num_yielded += 1
-            yield Batch.from_split(split, order[place].tolist())
+            yield batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return the current epoch and the number of its batches that were yielded."""

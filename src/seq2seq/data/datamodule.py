@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.numbers import Positive, Seed, require_bounds
+from seq2seq.common.numbers import NotNegative, Positive, Seed, require_bounds
 from seq2seq.common.progress import LOG, announce, counted, warn
 from seq2seq.data.batch import EncodedSplit, Ids, Sentences
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
@@ -126,6 +126,7 @@ class TranslationDataModule(pl.LightningDataModule):
         alignments: Pharaoh file, one line per training pair, before any are held out or left out, for guided alignment;
             None: those of the corpus.
         validation_alignments: The same for the validation pairs: gold alignments to compare attention with.
+        num_workers: Number of processes that assemble training batches ahead; 0: the training does.
         seed: Seed of the order of the batches.
 
     Raises:
@@ -151,6 +152,7 @@ class TranslationDataModule(pl.LightningDataModule):
         overfit: bool = False,
         alignments: str | None = None,
         validation_alignments: str | None = None,
+        num_workers: NotNegative = 0,
         seed: Seed = 1,
     ) -> None:
         super().__init__()
@@ -171,7 +173,7 @@ class TranslationDataModule(pl.LightningDataModule):
         self.max_examples, self.new_tokens = max_examples, new_tokens
         self.both_directions, self.overfit = both_directions, overfit
         self.alignments, self.validation_alignments = alignments, validation_alignments
-        self.seed = seed
+        self.num_workers, self.seed = num_workers, seed
         self.notes: list[str] = []
 
     def read(self) -> Splits:
@@ -404,7 +406,10 @@ class TranslationDataModule(pl.LightningDataModule):
             whole = shuffled_order(source, target, size, seed=self.seed, epoch=epoch, num_shares=processes)
             return share(whole if drawn is None else [drawn[batch] for batch in whole], rank, processes)
 
-        return BatchLoader(self._of_epoch, order, lambda: self.trainer.current_epoch if self.trainer else 0)
+        def epoch() -> int:
+            return self.trainer.current_epoch if self.trainer else 0
+
+        return BatchLoader(self._of_epoch, order, epoch, self.num_workers)
 
     def drawn(self, epoch: int) -> NDArray[np.integer] | None:
         """Return the training pairs that an epoch reads, as many in each; None: all of them once."""
