@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2seq.common.errors import InputError
-from seq2seq.data import SentencePair, SentencePieceTokenizer, WordTokenizer
+from seq2seq.data import PairsCorpus, SentencePair, SentencePieceTokenizer, WordTokenizer
 from seq2seq.data.corpora.multilingual import MultilingualText
 from seq2seq.data.languages import target_tag
 from seq2seq.data.report import overlap
@@ -191,6 +191,23 @@ def test_capitals_of_a_new_language_are_learned_by_a_training_that_starts_from_a
     data.start_with(tokenizers_of([pairs["de"]], ("fr", "und"))[0], target)
     found = data.tokenizers[1]
     assert [found.text(["hand"], code) for code in ("de", "en")] == ["Hand", "hand"]
+
+
+def test_a_training_that_starts_from_a_model_learns_the_capitals_of_words_that_had_none():
+    old = SentencePair("a", "wenn Sie die Hand sehen")
+    source, target = tokenizers_of([old] * 9, ("fr", "de"), case="restore")
+    target.learn_case([old.target] * 9)
+    data = PairsCorpus(
+        train=[("a", "der Baum in der hand , sie")] * 9,
+        validation=[("a", "der")],
+        source_language="fr",
+        target_language="de",
+    )
+    data.start_with(source, target)
+    words = ["Sie", "Hand", "Baum", "der"]
+    assert [data.tokenizers[1].text(["sehen", word.lower()]) for word in words] == [
+        f"sehen {word}" for word in words
+    ]
 
 
 def test_a_model_of_three_pairs_trains_scores_each_and_translates_into_each(files, program):

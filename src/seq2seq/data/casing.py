@@ -73,6 +73,10 @@ class Casing:
             {str(mark): frozenset(map(str, words)) for mark, words in marks.items()},
         )
 
+    def with_forms(self, forms: Mapping[str, str]) -> "Casing":
+        """Return this with the forms of words that have none."""
+        return replace(self, forms={**forms, **self.forms})
+
     def saved(self) -> dict[str, Any]:
         """Return this as JSON has it, for files of tokenizers and for the page."""
         marks = {mark: sorted(words) for mark, words in self.sentence_marks.items()}

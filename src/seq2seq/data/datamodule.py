@@ -276,11 +276,12 @@ class TranslationDataModule(pl.LightningDataModule):
             source = source.share(self.source_language)
         if self.both_directions and source.case == "restore":
             source.learn_case([pair.source for pair in self.splits.train])
-        languages = _languages(self.splits.train)
-        if target.language != self.target_language or not target.casings.keys() >= set(languages):
+        languages, texts = _languages(self.splits.train), [pair.target for pair in self.splits.train]
+        is_known = target.language == self.target_language and target.casings.keys() >= set(languages)
+        if not is_known:
             target = target.share(self.target_language)
-            if target.case == "restore":
-                target.learn_case([pair.target for pair in self.splits.train], languages)
+        if target.case == "restore":
+            (target.learn_new_case if is_known else target.learn_case)(texts, languages)
         self.tokenizers = source, target
         if self.new_tokens is not None:
             self.tokenizers = self.extended(source, target, self.new_tokens)
@@ -302,8 +303,6 @@ class TranslationDataModule(pl.LightningDataModule):
                 f"new tokens  {name}: {len(added):,} behind {tokenizer.vocab_size:,}, of {len(counts):,} that were missing"
                 f"{f': {shown}' if added else ''}"
             )
-        if target.case == "restore":
-            after[1].learn_new_case(texts[1], {after[1].shown(token) for token in added})
         return after[0], after[1]
 
     def note(self, text: str) -> None:

@@ -8,8 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -166,10 +165,16 @@ class Tokenizer(ABC):
             for code, own in by_language.items()
         }
 
-    def learn_new_case(self, texts: Sequence[str], words: Set[str]) -> None:
-        """Learn how some new words are written; all others keep their case."""
-        new = {w: form for w, form in Casing.learned(texts, self.language).forms.items() if w in words}
-        self.casing = replace(self.casing, forms={**new, **self.casing.forms})
+    def learn_new_case(self, texts: Sequence[str], languages: Sequence[str] = ()) -> None:
+        """Learn how words are written that have no capital yet; the others keep theirs."""
+        casing, casings = self.casing, self.casings
+        self.learn_case(texts, languages)
+        learned = self.casings
+        self.casing = casing.with_forms(self.casing.forms)
+        self.casings = {
+            code: each.with_forms(learned[code].forms) if code in learned else each
+            for code, each in casings.items()
+        }
 
     @property
     def vocab_size(self) -> int:
