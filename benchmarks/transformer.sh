@@ -2,7 +2,7 @@
 # GRU with Bahdanau attention against a Transformer of as many parameters, judged by `seq2seq compare`.
 #   sh benchmarks/transformer.sh grammar|dates|everyday|multi30k [OVERRIDE …]
 # Three seeds each; finished runs are kept. Multi30k needs data.root=FOLDER. Further overrides go to all runs.
-# LONGER=N also trains Transformers of N epochs: with N = their epochs times the GRU's seconds by theirs, both need the same time.
+# LONGER=N also trains GRUs of N epochs: with N = their epochs times the Transformer's seconds by theirs, both need the same time.
 set -eu
 task=$1
 shift
@@ -20,7 +20,7 @@ train "$@"
 # shellcheck disable=SC2086
 train $recipe "$@"
 # shellcheck disable=SC2086
-if [ -n "${LONGER:-}" ]; then train $recipe trainer.max_epochs="$LONGER" "$@"; fi
+if [ -n "${LONGER:-}" ]; then train trainer.max_epochs="$LONGER" "$@"; fi
 for metric in $metrics; do seq2seq compare "$runs" --metric "test/$metric" -o "$runs/$metric.png"; done
 grep '"seconds"' "$runs"/*/metrics.json
 for run in "$runs"/*/; do seq2seq plot "$run" "Can you help me?" -o "${run}attention.png"; done
