@@ -11,9 +11,11 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from seq2seq.attention import masked_softmax
+from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.decoding.forced import force_decode, with_heads
 from seq2seq.decoding.greedy import greedy_search
+from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import beam_search
 from seq2seq.models import TransformerDecoder, TransformerEncoder, build_model
 from seq2seq.models.decoder import Decoder, attentions_of, num_heads
@@ -127,6 +129,18 @@ def test_what_a_search_finds_has_the_score_and_attention_of_forced_decoding():
             assert forced.score == pytest.approx(each.score, abs=1e-9)
             torch.testing.assert_close(forced.weights, each.weights, rtol=0, atol=1e-9)
     assert any(each.ids[-1] == 3 and len(each.ids) > 2 for hypotheses in found for each in hypotheses)
+
+
+def test_int8_products_are_near_those_of_float32():
+    model, batch = transformer().float(), batch_of(SOURCES, TARGETS)
+    try:
+        rounded = quantized(model)
+    except InputError as error:  # no exact kernel
+        pytest.skip(str(error))
+    for exact, found in zip(force_decode(model, batch), force_decode(rounded, batch), strict=True):
+        assert found.score != exact.score
+        assert found.score == pytest.approx(exact.score, rel=0.02)
+        torch.testing.assert_close(found.weights, exact.weights, rtol=0, atol=0.02)
 
 
 def test_heads_are_kept_by_layer_and_their_mean_is_shown_by_default():
