@@ -169,9 +169,6 @@ MUTANTS = {
         ("grouped.amax(dim=-1).topk(count)", "grouped.mean(dim=-1).topk(count)"),
         ("(is_least.cumsum(dim=-1) > room)", "(is_least.cumsum(dim=-1) >= room)"),
     ],
-    "studies/interventions.py": [
-        ("return left / total.masked_fill(total == 0, 1)", "return left"),
-    ],
     "training/objectives/guided_alignment.py": [
         ("cells += [(row, at, 1 / len(linked))", "cells += [(row, at, 1.0)"),
     ],
@@ -298,9 +295,6 @@ MUTANTS = {
     "evaluation/significance.py": [
         ("max(0.0, float(deviations.var()) - sum(", "max(0.0, float(deviations.var()) - 0 * sum("),
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
-    ],
-    "studies/faithfulness.py": [
-        ("float(kendalltau(first, second).statistic)", "-float(kendalltau(first, second).statistic)"),
     ],
 }  # fmt: skip
 """File in src/seq2seq -> texts in it and what is put in their places."""

@@ -11,7 +11,6 @@ import sys
 import numpy as np
 import pytest
 import sacrebleu
-from safetensors.torch import load_file, save_file
 
 import seq2seq
 from seq2seq.cli.main import COMMANDS, command, main
@@ -19,7 +18,6 @@ from seq2seq.cli.parser import parser_of
 from seq2seq.cli.translate import as_typed
 from seq2seq.common.errors import InputError
 from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import END_ID
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.visualization.terminal import matrix_lines
 from tensorboard_attention import add_attention
@@ -269,27 +267,6 @@ def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program
     assert list(records) == [0, 4, 8]  # before training, and at the validations of two epochs
 
 
-def test_the_probe_counts_predictions_that_stay(wordy_run, tmp_path, program):
-    done = program(wordy_run, "--sentences", "5", command="probe", cwd=tmp_path, check=0)
-    assert "no context" in done.text
-    assert "5 sentences" in done.text
-
-
-def test_a_model_that_translates_into_nothing_is_not_probed(wordy_run, tmp_path, program):
-    weights = load_file(wordy_run / "model/model.safetensors")
-    bias = next(name for name in weights if name.endswith("decoder.output.bias"))
-    weights[bias][END_ID] = 1e4
-    shutil.copytree(wordy_run / "model", tmp_path / "model")
-    save_file(weights, tmp_path / "model/model.safetensors")
-    config = json.loads((tmp_path / "model/config.json").read_text())
-    config["limits"]["min_ratio"] = 0.0
-    (tmp_path / "model/config.json").write_text(json.dumps(config))
-    forget_checksums(tmp_path / "model")
-    (tmp_path / "text").write_text("I see it.\n")
-    done = program("model", "--source", "text", command="probe", cwd=tmp_path, check=2)
-    assert "train it longer" in done.text
-
-
 def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences, tmp_path, program):
     program(tiny_run, "--source", sentences, "--logdir", "log", "--beam-size", "2",
             command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
@@ -331,7 +308,6 @@ def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_p
     swapped = "--source", "a.fr", "--target", "a.en"
     assert "not exchanged with a.en" in said("align", *swapped, "--method", "argmax")
     assert "WARNING" not in said("align", *there, "--method", "argmax")
-    assert "unknown to the model: is a.fr" in said("probe", "--source", "a.fr")
     assert "[unknown to the model: zzz, qqq]" in said(
         "plot", "I see zzz.", "--target", "Je vois qqq.", "-o", "p.png"
     )

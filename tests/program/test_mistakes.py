@@ -485,7 +485,6 @@ COMMANDS = {
     "a model by name": ("align", ["--model", "RUN"], r"--model.*MODEL"),
     "no such record": ("plot", ["RUN", "--steps", "nothing", "-o", "p.gif"], r"nothing.*attention/0/forced"),
     "no links": ("align", ["RUN", "--source", "a.en", "--target", "a.fr", "--gold", "a.en"], r"a\.en, line 1.*0-1"),
-    "no test split": ("probe", ["grammar-en-fr"], r"grammar-en-fr.*--source"),
     "no such member": ("translate", ["RUN", "--ensemble", "folder", "--source", "a.en"], r"folder"),
     "unequal files": ("evaluate", ["RUN", "--source", "a.en", "--reference", "short.fr"], r"short\.fr"),
     "reference by another name": ("evaluate", ["RUN", "--source", "a.en", "--target", "a.fr"], r"--reference\?"),
