@@ -23,7 +23,6 @@ COMMANDS = {
     "judge": "judge a change of any program over its seeds",
     "align": "align the words of two files",
     "plot": "draw attention: PNG, PDF, SVG, or a GIF of its formation",
-    "record-attention": "write a model's attention for TensorBoard",
     "export": "ONNX, an HTML page of attention or of the model, a model folder",
     "data-report": "check a corpus before training",
 }
