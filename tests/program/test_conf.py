@@ -64,7 +64,7 @@ COMPOSED = {
 
 ELSEWHERE = {
     "debug=fast", "hydra/help=seq2seq", "hydra/job_logging=seq2seq",  # in every command line here
-    "data=hf", "data=parallel", "data=tsv", "data=large", "data=torchtext", "data=libreoffice",  # below
+    "data=parallel", "data=tsv", "data=large", "data=torchtext", "data=libreoffice",  # below
     "experiment=libreoffice_en_de", "experiment=everyday_full", "experiment=libreoffice_en_fr", "experiment=libreoffice_en_zh",
 }  # fmt: skip
 
@@ -188,22 +188,6 @@ def test_every_choice_of_a_real_corpus_trains(line, beginnings, tmp_path, progra
 @pytest.mark.parametrize("choice", COMPOSED)
 def test_what_is_not_here_composes(choice, tmp_path, program):
     assert COMPOSED[choice] in program("--cfg", "all", choice, cwd=tmp_path, check=0).text
-
-
-def test_a_dataset_of_hugging_face_trains_from_a_local_folder(tmp_path, program):
-    pytest.importorskip("datasets")
-    for split, number in (("train", 60), ("validation", 8), ("test", 8)):
-        pairs = ({"translation": {"en": f"the {n}\ncat", "de": f"die {n}\r\nKatze"}} for n in range(number))
-        (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
-    program(
-        *TINY, "data=hf", f"data.dataset={tmp_path}", "data.source_language=en", "data.target_language=de",
-        "tokenizer=whitespace", "callbacks.attention=null",
-        cwd=tmp_path, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"), check=0,
-    )  # fmt: skip
-    assert scores_of_the_run(tmp_path)["test"]["greedy"]["num_sentences"] == 8
-    for side in ("source", "reference", "greedy"):  # line n of each is of pair n
-        (path,) = tmp_path.rglob(f"predictions/test.{side}.txt")
-        assert len(path.read_text(encoding="utf-8").splitlines()) == 8
 
 
 @pytest.mark.parametrize("form", ["parallel", "tsv", "large"])
