@@ -12,7 +12,6 @@ from seq2seq.common.errors import InputError
 from seq2seq.run.checks import check_early
 from seq2seq.settings.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
-from tests.small import built_in_pairs
 
 SUBWORDS = ["data.tokenizer.vocab_size=300"]
 TINY_TASK = ["data.train_pairs=80", "data.validation_pairs=10", "data.test_pairs=10"]
@@ -34,7 +33,7 @@ TRAINED = [
     ["attention=multihead", "model.decoder.attention.heads=2", "model=lstm"],
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],
-    ["callbacks=lr_finder", "callbacks.lr_finder.num_training_steps=14", "decoder=plain", "tokenizer=huggingface", "data.tokenizer.file=tokenizer.json"],
+    ["callbacks=lr_finder", "callbacks.lr_finder.num_training_steps=14", "decoder=plain"],
     ["decoder=transformer", "recipe=small"],
     ["recipe=small_transformer", "data=grammar"],
     ["recipe=standard", "averaging=ema_200", "data=grammar", *SUBWORDS, *TINY_EPOCH],
@@ -93,16 +92,6 @@ def scores_of_the_run(folder):
 
 @pytest.mark.parametrize("line", TRAINED, ids=lambda line: line[0])
 def test_every_choice_trains(line, tmp_path, program):
-    if "tokenizer=huggingface" in line:
-        tokenizers = pytest.importorskip("tokenizers")
-        texts = [text for pair in built_in_pairs(64) for text in (pair.source, pair.target)]
-        bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
-        bpe.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-        trainer = tokenizers.trainers.BpeTrainer(
-            special_tokens=["<unk>"], vocab_size=300, show_progress=False
-        )
-        bpe.train_from_iterator(texts, trainer)
-        bpe.save(str(tmp_path / "tokenizer.json"))
     program(*tiny(line), *line, cwd=tmp_path, check=0)
     metrics = scores_of_the_run(tmp_path)
     assert metrics["finished"]

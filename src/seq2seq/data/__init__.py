@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from seq2seq.data.split import Split
     from seq2seq.data.tokenizers import (
         CharacterTokenizer,
-        HuggingFaceTokenizer,
         SentencePieceTokenizer,
         Tokenizer,
         WhitespaceTokenizer,
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Batch", "CharacterTokenizer", "EncodedSplit", "EverydayCorpus", "GrammarCorpus",
-    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "MaxLength", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
+    "Batch", "CharacterTokenizer", "EncodedSplit", "EverydayCorpus", "GrammarCorpus", "LargeText", "LibreOfficeHelp", "MaxLength", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
     "SentencePair", "SentencePieceTokenizer", "SourceBatch", "Split", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
