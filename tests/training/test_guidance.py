@@ -15,7 +15,6 @@ from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
-from seq2seq.training.objectives.minimum_risk import MinimumRisk
 from seq2seq.training.objectives.objective import drop_words, with_options
 from tests.small import model_of
 
@@ -154,12 +153,6 @@ def test_tokens_that_are_drawn_in_each_epoch_are_not_guided_by_links_of_others()
     data = PairsCorpus(train=pairs, validation=pairs, tokenizer=tokenizer)
     with pytest.raises(InputError, match=r"data\.tokenizer\.sampling"):
         GuidedAlignment.of(model_of(), data.prepared)
-
-
-def test_rdrop_of_an_objective_without_cross_entropy_is_refused():
-    with pytest.raises(InputError, match="rdrop_alpha"):
-        with_options(MinimumRisk(), 0.0, 1.0, 0.0)
-    assert with_options(MinimumRisk(cross_entropy_weight=0.5), 0.0, 1.0, 0.0)
 
 
 def test_a_token_of_rdrop_counts_once():

@@ -27,10 +27,6 @@ class Trained(Protocol):
         """Return the training loss of a batch."""
         ...
 
-    def log(self, name: str, value: Tensor, *, sync_dist: bool) -> None:
-        """Log a value."""
-        ...
-
 
 Objective = Callable[[Any, Batch], tuple[LossSums, Tensor | None]]
 """Function of a module and a batch of the training split that returns the sums of the batch, whose `objective` is
@@ -41,10 +37,6 @@ def with_options(
     objective: Objective, word_dropout: float, rdrop_alpha: float, guided_alignment_weight: float
 ) -> Objective:
     """Return an objective with these options, see `TranslationModule`."""
-    if rdrop_alpha and not getattr(objective, "cross_entropy_weight", 1):
-        raise InputError(
-            "module.rdrop_alpha has no effect without cross-entropy: give module.objective.cross_entropy_weight"
-        )
     return ObjectiveWithOptions(objective, word_dropout, bool(rdrop_alpha), guided_alignment_weight)
 
 
