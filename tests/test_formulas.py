@@ -41,7 +41,7 @@ COMPUTED = {
     "models.md: transformer": DECODERS,
     "search.md: Beam search": "test_formulas.py::test_length_penalties_and_limits",
     "search.md: Length limits": "test_formulas.py::test_length_penalties_and_limits",
-    "training.md: The loss": "training/test_loss.py::test_sums_equal_torchs_own_cross_entropy",  # and R-Drop there
+    "training.md: The loss": "training/test_loss.py::test_sums_equal_torchs_own_cross_entropy",
     "training.md: The gradient of a step": (
         "training/test_step_gradient.py::test_the_gradient_of_unequal_batches_is_that_of_their_union"
     ),

@@ -68,7 +68,7 @@ def finished(here, name="debug_fast", experiment="baseline"):
          "+logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs"],
         ["data._target_=mine.Letters", "+data.letters=abcdefg", "~data.file", "~init_from"],
         ["data.tokenizer._target_=mine.Halves"],
-        ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1",
+        ["module.word_dropout=0.1", "module.label_smoothing=0.1",
          "trainer.limit_train_batches=2", "trainer.accelerator=cpu", "trainer.accumulate_grad_batches=2"],
         ["module.guided_alignment_weight=0.3", "data=grammar", "trainer.precision=bf16-mixed"],
     ],

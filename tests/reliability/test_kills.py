@@ -48,7 +48,7 @@ KINDS = {
                                      "trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
     "ema": [*WORSE, "averaging=ema", "callbacks.averaging.decay=0.9", "trainer.val_check_interval=5"],
     "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
-    "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
+    "word dropout": [*CONSTANT, "trainer.max_epochs=2", "module.word_dropout=0.1"],
     "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
                          "data.tokenizer.sampling=0.3"],
     "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
