@@ -24,7 +24,7 @@ TRAINED = [
     ["attention=average", "optimizer=sgd", "scheduler=constant", "~scheduler.warmup_steps", "device=cpu",
      "experiment=numbers", *TINY_TASK],
     ["attention=bilinear", "optimizer=adamw", "averaging=ema", "callbacks.averaging.decay=0.9", "experiment=reverse", *TINY_TASK],
-    ["attention=coverage", "averaging=epoch_mean", "data=everyday", "recipe=everyday", "tokenizer=whitespace", "objective=scheduled_sampling"],
+    ["attention=coverage", "data=everyday", "recipe=everyday", "tokenizer=whitespace", "objective=scheduled_sampling"],
     ["attention=dot", "decoder=luong", "tokenizer=bpe", "decoding=greedy", "data=grammar", *SUBWORDS],
     ["attention=gaussian", "decoder=conditional", "tokenizer=unigram", "data=grammar", *SUBWORDS],
     ["attention=local_m", "tokenizer=characters", "logger=csv", "data=tasks", "experiment=dates", *TINY_TASK],

@@ -577,7 +577,6 @@ PYTHON = {
     "scheduler.min_lr_ratio='0.1'": r"min_lr_ratio=0\.1: expected a number from 0 to 1, got text",
     "model.target_vectors=gone.vec": r"model\.target_vectors=gone\.vec: there is no such file",
     "+trainer.limit_test_batches=1": r"limit_test_batches=1: .*data\.max_examples",
-    "averaging=epoch_mean callbacks.averaging.start_epoch=0": r"start_epoch=0: .*from 1",
     "averaging=none +callbacks.mine={_target_:lightning.pytorch.callbacks.EMAWeightAveraging,update_starting_at_step:5}": r"callbacks\.mine\.update_starting_at_step=5: ",
     "decoding.beam_size=null": r"beam_size=null: expected a whole number from 1",
     "decoding.penalty.name=null": r"decoding\.penalty\.name=null: .*none",

@@ -184,15 +184,6 @@ def test_a_part_of_the_users_own_is_told_what_its_method_takes(key, name, said, 
             complete(settings)
 
 
-@pytest.mark.parametrize("recipe", ["small", "standard"])
-def test_an_average_of_another_kind_has_arguments_of_its_own(recipe):
-    given = [f"recipe={recipe}", "averaging=epoch_mean"]
-    with composed(given) as config:
-        settings = complete(settings_of(config, given, "run"))
-    assert settings.notes == ()
-    assert settings.config.callbacks.averaging == {"_target_": "seq2seq.training.EpochMean", "start_epoch": 1}
-
-
 FILES = [
     "data=parallel",
     "data.source_language=en",

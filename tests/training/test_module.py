@@ -24,7 +24,7 @@ from seq2seq.decoding.search import GREEDY
 from seq2seq.decoding.translator import Translator
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
-from seq2seq.training import AttentionLogger, EpochMean, TranslationModule, warmup_constant
+from seq2seq.training import AttentionLogger, TranslationModule, warmup_constant
 from seq2seq.training.lines import EpochLines, Report
 from tests.small import model_of
 
@@ -109,19 +109,6 @@ def test_a_schedule_is_told_the_optimizer_steps_that_follow(options, steps, give
     module.on_train_end = lambda: done.append(module.trainer.global_step)
     pl.Trainer(**TRAINER, max_epochs=3, **options).fit(module, given)
     assert told == done == [steps]
-
-
-@pytest.mark.parametrize("start", [1, 3, 9])  # 9: there is no such epoch, the weights are the last
-def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start, capsys):
-    logged = Logged()
-    module = TranslationModule(model_of().float().train(), partial(torch.optim.SGD, lr=0.5))
-    pl.Trainer(**TRAINER, max_epochs=4, callbacks=[EpochMean(start), logged]).fit(
-        module, DataLoader(BATCHES, batch_size=None)
-    )
-    for place, found in enumerate(module.parameters()):
-        expected = torch.stack([weights[place] for weights in logged.weights[min(start, 4) - 1 :]]).mean(0)
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    assert ("start_epoch=9 has no effect" in capsys.readouterr().err) == (start == 9)
 
 
 def test_a_test_of_the_trainer_scores_the_test_split():
