@@ -139,9 +139,7 @@ def test_a_folder_that_holds_a_file_of_the_users_stays(program, tmp_path):
     ("line", "module"),
     [
         (["train.py"], "hydra"),
-        (["train.py"], "lightning"),
         (["-m", "seq2seq", "translate", "grammar-en-fr", "A cat."], "torch"),
-        (["-m", "seq2seq", "serve", "grammar-en-fr", "--port", "18765"], "torch"),
         (["-m", "seq2seq", "compare", "runs"], "numpy"),
     ],
 )

@@ -110,8 +110,9 @@ METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shor
 @pytest.mark.parametrize("part", OWN)
 def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, program, part):
     trained = program(
-        *TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0
-    )
+        *TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", "callbacks.attention.heatmaps=1",
+        cwd=here, check=0,
+    )  # fmt: skip
     (line,) = (line for line in trained.text.splitlines() if line.startswith("translate "))
     assert " --trust-custom-code " in line
     run = here / "runs/baseline/debug_fast"

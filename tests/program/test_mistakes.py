@@ -297,7 +297,6 @@ def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program
 
 
 DIVERGED = {
-    "in a validation": [],
     "without a validation": ["trainer.limit_val_batches=0", "callbacks.checkpoint.monitor=null"],
     "in lower precision": ["trainer.precision=bf16-mixed"],
 }
@@ -336,15 +335,7 @@ def test_overwrite_removes_what_a_run_wrote_and_nothing_else(program, tiny_run, 
         ["data.max_length=1"],
         ["model.decoder.readout_size=9"],
         ["ckpt_path=RUN/checkpoints/best.ckpt"],
-        ["init_from=RUN/checkpoints"],
         ["callbacks.attention.indices=[99999]"],  # what only the training refuses
-        ["trainer.limit_train_batches=0"],
-        ["trainer.val_check_interval=1000"],
-        [
-            "callbacks=early_stopping",
-            "callbacks.early_stopping.monitor=val/nope",
-            "callbacks.early_stopping.mode=min",
-        ],
         ["model.encoder.hidden_size=8", "ckpt_path=RUN2/checkpoints/best.ckpt"],
     ],
 )

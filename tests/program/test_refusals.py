@@ -197,6 +197,7 @@ FILES = [
     ("overrides", "needed"),
     [
         (["data.max_length.over=cut"], "data.max_length.tokens"),
+        (["data.new_tokens=5"], "init_from=None"),
         (["data.max_length.over=cut", "data.max_length.tokens=9"], None),
         ([*FILES, "data.split.validation=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
         ([*FILES, "data.split.validation=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
