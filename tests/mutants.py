@@ -195,9 +195,6 @@ MUTANTS = {
         ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
-    "training/averages.py": [
-        ("epoch_idx + 1 >= self.start_epoch", "epoch_idx >= self.start_epoch"),
-    ],
     "training/resume.py": [
         ('torch.set_rng_state(state["torch"].cpu())', "pass"),
         ("pl_module.lr_scheduler_step(config.scheduler, value)", "pass"),
