@@ -34,7 +34,6 @@ RESUMES = [
     "tests/training",
 ]
 AREAS = {
-    "training/averages.py": RESUMES,
     "training/resume.py": RESUMES,
     "training/checkpoint.py": RESUMES,
     "training/process.py": ["tests/reliability"],
