@@ -54,6 +54,7 @@ def real_data(request):
 
 def import_what_programs_import():
     """Load the libraries of a training into this process, which its forks then have."""
+    import torch.utils.tensorboard  # noqa: F401
     import torchtext.vocab  # noqa: F401
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
