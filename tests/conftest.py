@@ -3,6 +3,7 @@
 import gc
 import json
 import lzma
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -105,7 +106,10 @@ def launch():
         if command is not None:
             script, arguments = "src/seq2seq/__main__.py", (*command.split(), *arguments)
         path = Path(script) if Path(script).is_absolute() else ROOT / script
-        prepare = prepared(prepare) if "debug=fast" in arguments else prepare
+        is_short = any(
+            re.fullmatch(r"debug=fast|data\.max_examples=\d{1,2}", str(each)) for each in arguments
+        )
+        prepare = prepared(prepare) if is_short else prepare
         options = {"cwd": cwd, "stdin": stdin, "prepare": prepare, "OMP_NUM_THREADS": "1"} | environment
         return fork(path, arguments, folder / f"{next(numbers)}.txt", **options)
 
