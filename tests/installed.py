@@ -165,8 +165,6 @@ def try_archives(archives: Sequence[Path], folder: Path) -> None:
     )
     do(f"seq2seq align {run} --source sentences.txt --target sentences.txt")
     do(f"seq2seq plot {run} -o picture.png", "I see it.")
-    do(f"seq2seq probe {run} --sentences 3")
-    do(f"seq2seq record-attention {run} --source sentences.txt --logdir recorded --beam-size 2")
     for kind, output in (("attention", "page.html"), ("page", "translating.html"), ("onnx", "onnx")):
         do(f"seq2seq export {kind} {run} -o {output}")
         assert (here / output).exists()

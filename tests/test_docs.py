@@ -119,7 +119,7 @@ ELSEWHERE = ("FOLDER", "--steps", " --to ", "--baseline")
 
 
 def script_lines():
-    commands = "translate|evaluate|align|compare|plot|probe|record-attention|export attention|export onnx|export page|show"
+    commands = "translate|evaluate|align|compare|plot|export attention|export onnx|export page|show"
     for (command, line), name in typed(rf"seq2seq ({commands}|data-report) (.*)"):
         if not any(word in line for word in ELSEWHERE):
             yield pytest.param(command, line, id=name)

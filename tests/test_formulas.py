@@ -5,7 +5,6 @@ import random
 import re
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,17 +14,15 @@ from seq2seq.decoding.search import LengthPenalty
 from seq2seq.evaluation import scores_of
 from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.models.limits import LengthLimits
-from seq2seq.studies.attention_statistics import attention_statistics
 from tests.conftest import ROOT
 
 ATTENTIONS = "oracles/test_attentions.py::test_every_attention_is_its_formula_with_every_gradient"
 DECODERS = "oracles/test_models.py::test_every_decoder_cell_and_score_is_its_formula_with_every_gradient"
 COMPUTED = {
-    "faithfulness.md: During training": (
-        "studies/test_probing.py::test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds"
+    "faithfulness.md: The effect of a source token": (
+        "decoding/test_effect.py::test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds"
     ),
-    "alignment.md: Attention statistics": "test_formulas.py::test_attention_statistics",
-    "alignment.md: Word alignments": "test_formulas.py::test_precision_recall_and_aer",
+    "alignment.md: Gold alignments": "test_formulas.py::test_precision_recall_and_aer",
     "alignment.md: Guided alignment": (
         "training/test_guidance.py::test_the_loss_is_the_cross_entropy_of_the_linked_tokens_the_sure_links_first"
     ),
@@ -42,10 +39,9 @@ COMPUTED = {
     "models.md: context": DECODERS,
     "models.md: plain": DECODERS,
     "models.md: transformer": DECODERS,
-    "models.md: Objectives": "training/test_minimum_risk.py::test_value_and_gradient_are_those_of_enumeration",
     "search.md: Beam search": "test_formulas.py::test_length_penalties_and_limits",
     "search.md: Length limits": "test_formulas.py::test_length_penalties_and_limits",
-    "training.md: The loss": "training/test_loss.py::test_sums_equal_torchs_own_cross_entropy",  # and R-Drop there
+    "training.md: The loss": "training/test_loss.py::test_sums_equal_torchs_own_cross_entropy",
     "training.md: The gradient of a step": (
         "training/test_step_gradient.py::test_the_gradient_of_unequal_batches_is_that_of_their_union"
     ),
@@ -67,41 +63,6 @@ def test_every_formula_names_the_test_that_computes_it():
     for place in COMPUTED.values():
         file, _, name = place.partition("::")
         assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), place
-
-
-def test_attention_statistics():
-    """The table of alignment.md, row by row, with padding."""
-    draw = np.random.default_rng(1)
-    weights, sources, targets = draw.random((3, 5, 6)) ** 4, [6, 3, 4], [5, 2, 4]  # lengths with <eos>
-    for matrix, length in zip(weights, sources, strict=True):
-        matrix[:, length:] = 0
-    weights /= weights.sum(axis=2, keepdims=True)
-    rows, unattended, forward, diagonality, overlaps, column = [], [], [], [], [], 0
-    for matrix, source, target in zip(weights.tolist(), sources, targets, strict=True):
-        words = matrix[: target - 1]
-        for row in words:
-            entropy = -sum(w * math.log(w) for w in row[:source]) / math.log(source)
-            rows.append((entropy, max(row), row[source - 1], sum(row[source:])))
-        unattended += [sum(row[j] for row in words) < 0.1 for j in range(source - 1)]
-        most = [row.index(max(row)) for row in words]
-        forward += [after >= before for before, after in pairwise(most)]
-        for place, row in enumerate(words):
-            middle = place * (source - 1) / (target - 1)
-            most_far = max(middle, source - 1 - middle)
-            far = sum(w * abs(j - middle) for j, w in enumerate(row[:source])) / most_far
-            diagonality.append(sum(row[:source]) - far)
-        overlaps += [sum(map(min, one, two)) for one, two in pairwise(words)]
-        column += max(0, max(sum(row[j] for row in words) for j in range(source - 1)) - 1)
-    entropy, peak, eos_mass, padding_mass = np.mean(rows, axis=0)
-    assert any(unattended)
-    assert not all(forward)
-    assert attention_statistics(weights, sources, targets).metrics() == pytest.approx(
-        {
-            "entropy": entropy, "peak": peak, "eos_mass": eos_mass, "padding_mass": padding_mass,
-            "unattended": np.mean(unattended), "monotonicity": np.mean(forward),
-            "diagonality": np.mean(diagonality), "row_overlap": np.mean(overlaps), "column_mass": column / len(overlaps),
-        }, rel=1e-12,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(5))

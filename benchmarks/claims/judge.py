@@ -16,7 +16,7 @@ A claim is a YAML beside this file, written before its first run:
                         without `expected` it is only asked
 
 Measures: bleu; fall, BLEU of short sentences less that of long ones; stays, words that stay with other `weights`
-(`seq2seq probe`); aer; or any score of metrics.json. The overrides ``search.beam_size`` and
+(`python -m benchmarks.stays`); aer; or any score of metrics.json. The overrides ``search.beam_size`` and
 ``search.length_penalty`` of a setting translate the test split again.
 
 A comparison is *as claimed* where its interval lies beyond the bound, *the opposite* where it lies on the other
@@ -192,10 +192,10 @@ def probed(run: FinishedRun) -> dict[str, float]:
     """Return the share of a model's own words that stay, by what replaces the weights; kept in probed.json."""
     path = run.folder / "probed.json"
     if not path.is_file():
-        command = [sys.executable, "-m", "seq2seq", "probe", str(run.folder), "--json"]
+        command = [sys.executable, "-m", "benchmarks.stays", str(run.folder)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         path.write_text(done.stdout, encoding="utf-8")
-    return json.loads(path.read_text(encoding="utf-8"))["all"]
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def judged(claim: dict[str, Any]) -> dict[str, Any]:

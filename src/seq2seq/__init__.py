@@ -9,7 +9,7 @@ The public names:
     seq2seq.models            encoders, decoders, Seq2Seq, build_model
     seq2seq.training          TranslationModule for lightning.Trainer, losses, callbacks
     seq2seq.decoding          greedy, beam search, sampling, Translator
-    seq2seq.evaluation        scores, alignment, attention statistics, significance
+    seq2seq.evaluation        scores, alignment, significance
 """
 
 import os

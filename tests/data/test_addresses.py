@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from seq2seq.common.errors import InputError
-from seq2seq.data import HuggingFaceTokenizer, LargeText, MultilingualText
+from seq2seq.data import LargeText, MultilingualText
 from seq2seq.data.files import columns_of, read_pairs, read_split
 from seq2seq.data.text import read_lines, read_links
 
@@ -111,8 +111,3 @@ def test_other_files_of_a_training_may_be_at_addresses(far, tmp_path):
     side = {"source": far("x.en", b"A.\n"), "target": far("x.fr", b"B.\n")}
     corpus = MultilingualText(corpora={"en-fr": {"train": side, "validation": side}}, root=str(tmp_path))
     assert [pair.target for pair in corpus.read().train] == ["B."]
-    tokenizers = pytest.importorskip("tokenizers")
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"dog": 0, "?": 1}, unk_token="?")).to_str()
-    tokenizer = HuggingFaceTokenizer(file=far("t.json", made.encode()), language="en")
-    tokenizer.fit([])
-    assert tokenizer.vocabulary[-1] == "dog"

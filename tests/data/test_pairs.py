@@ -1,4 +1,4 @@
-"""Files of pairs as a corpus reads them: `data=tsv`, `data=parallel`, `data=hf`. The formats are tested in packages/bitext."""
+"""Files of pairs as a corpus reads them: `data=tsv`, `data=parallel`. The formats are tested in packages/bitext."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2seq.common.errors import InputError
-from seq2seq.data import HuggingFaceCorpus, PairsCorpus, ParallelText, TabSeparatedText
+from seq2seq.data import PairsCorpus, ParallelText, TabSeparatedText
 from seq2seq.data.files import columns_of, read_pairs, two_files
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 
@@ -108,53 +108,6 @@ def test_wmt_sgml_is_read_as_lines_and_a_file_of_pairs_as_a_split(tmp_path):
     )
     splits = corpus.read()
     assert splits.train == splits.validation == [SentencePair(*pair) for pair in PAIRS]
-
-
-@pytest.mark.parametrize("names", [("source", "target"), ("English", "French"), ("x", "y")])
-def test_datasets_of_hugging_face_have_columns_of_any_name(names, tmp_path):
-    pytest.importorskip("datasets")
-    (tmp_path / "train.csv").write_text(as_csv([names, *PAIRS, ("Blank.", "")]))
-    columns = {"source_column": "x", "target_column": "y"} if names[0] == "x" else {}
-    options = {
-        "source_language": "en",
-        "target_language": "fr",
-        "split": {"validation": 0.3},
-        "test_split": None,
-    }
-    pairs = HuggingFaceCorpus(dataset=str(tmp_path), **options, **columns).read().train
-    assert [(pair.source, pair.target) for pair in pairs] == [*PAIRS, ("Blank.", "")]
-    with pytest.raises(InputError, match=f"has {names[0]}, {names[1]}"):
-        HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column="no", target_column="none").read()
-    with pytest.raises(InputError, match=f"are both {names[0]}"):
-        HuggingFaceCorpus(dataset=str(tmp_path), **options, source_column=names[0], target_column=1).read()
-
-
-def test_a_column_of_numbers_of_a_dataset_is_no_text(tmp_path):
-    pytest.importorskip("datasets")
-    (tmp_path / "train.csv").write_text(as_csv([("id", "en"), *((n, a) for n, (a, _) in enumerate(PAIRS))]))
-    options = {
-        "source_language": "id",
-        "target_language": "en",
-        "split": {"validation": 0.3},
-        "test_split": None,
-    }
-    with pytest.raises(InputError, match="column id has only numbers"):
-        HuggingFaceCorpus(dataset=str(tmp_path), **options).read()
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_no_word_or_number_of_a_table_becomes_another_value(suffix, tmp_path):
-    pytest.importorskip("datasets")
-    numbers = [("007", "1e5"), ("1.50", "TRUE")]  # columns that look like numbers
-    words = [("null", "NA"), ("None", "nan"), ("n/a", "<NA>")]
-    for split, pairs in (("train", numbers), ("validation", [*numbers, *words])):
-        text = as_csv([("en", "fr"), *pairs])
-        (tmp_path / f"{split}.{suffix}").write_text(text.replace(",", "\t") if suffix == "tsv" else text)
-    options = {"source_language": "en", "target_language": "fr", "test_split": None}
-    named = {"source_column": "en", "target_column": "fr"}
-    splits = HuggingFaceCorpus(dataset=str(tmp_path), **options, **named).read()
-    assert [(pair.source, pair.target) for pair in splits.train] == numbers
-    assert [(pair.source, pair.target) for pair in splits.validation] == [*numbers, *words]
 
 
 def test_some_of_the_training_pairs_are_drawn_from_the_whole_file_and_more_hold_fewer(tmp_path):

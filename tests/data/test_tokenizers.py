@@ -11,7 +11,6 @@ from seq2seq.data import PairsCorpus
 from seq2seq.data.text import SentencePair, read_lines
 from seq2seq.data.tokenizers import (
     CharacterTokenizer,
-    HuggingFaceTokenizer,
     SentencePieceTokenizer,
     Tokenizer,
     WhitespaceTokenizer,
@@ -224,90 +223,6 @@ def test_a_size_that_does_not_suit_the_text_is_refused(tmp_path):
     message = r"vocab_size=270 does not suit this text: its characters alone need 285; give more"
     with pytest.raises(InputError, match=message):
         trained(tokenizer="unigram", vocab_size=270)
-
-
-@pytest.mark.parametrize("kind", ["WordPiece", "Unigram", "BPE"])
-def test_the_unknown_token_of_any_tokenizer_json_is_unknown(kind, tmp_path):
-    tokenizers = pytest.importorskip("tokenizers")
-    models = {
-        "WordPiece": lambda: tokenizers.models.WordPiece({"[UNK]": 0, "do": 1, "##g": 2, "a": 3}, unk_token="[UNK]"),
-        "Unigram": lambda: tokenizers.models.Unigram([("a", -1.0), ("dog", -1.0), ("?", -9.0)], unk_id=2),
-        "BPE": lambda: tokenizers.models.BPE({"a": 0, "d": 1, "<oov>": 2, "o": 3, "g": 4}, [], unk_token="<oov>"),
-    }  # fmt: skip
-    made = tokenizers.Tokenizer(models[kind]())
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    made.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = HuggingFaceTokenizer(file=str(tmp_path / "tokenizer.json"), language="en")
-    tokenizer.fit([])
-    assert not {"[UNK]", "?", "<oov>"} & {*tokenizer.vocabulary}
-    assert tokenizer.unknown("a dog") == []
-    assert tokenizer.unknown("a ž dog") == ["ž"]
-    assert tokenizer.encode("a ž dog")[:2] == [tokenizer.vocabulary.index("a"), UNKNOWN_ID]
-
-
-@pytest.mark.parametrize("content", [None, b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\xff", b"{}", b"a\tb\n"])
-def test_what_is_no_tokenizer_json_is_refused(content, tmp_path):
-    pytest.importorskip("tokenizers")
-    path = tmp_path / "other.model"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match="tokenizer"):
-        HuggingFaceTokenizer(file=str(path), language="en")
-
-
-def test_a_saved_tokenizer_of_hugging_face_needs_its_file_no_more(tmp_path):
-    tokenizers = pytest.importorskip("tokenizers")
-    path = tmp_path / "tokenizer.json"
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    made.enable_truncation(1)  # neither is of use here: a sentence keeps all its words
-    made.enable_padding(length=9, pad_token="a")
-    made.save(str(path))
-    tokenizer = HuggingFaceTokenizer(file=str(path), language="en")
-    tokenizer.fit([])
-    tokenizer.save(tmp_path / "saved", "source")
-    path.unlink()
-    assert tokenizer.vocabulary == [*SPECIALS, "a", "b"]
-    assert tokenizer.encode("a zebra b") == [4, UNKNOWN_ID, 5]
-    assert tokenizer.unknown("a zebra b") == ["zebra"]
-    assert tokenizer.decode([4, UNKNOWN_ID, 5]) == "a <unk> b"
-    assert tokenizer.text(["a", "zebra", "b"]) == "a zebra b"
-    loaded = Tokenizer.load(tmp_path / "saved", "source")
-    assert loaded.encode("b a") == tokenizer.encode("b a") == [5, 4]
-    assert loaded.language == "en"
-    folder, text = tmp_path / "saved", (tmp_path / "saved/source.json").read_text()
-    for name, content, message in (
-        ("source.json", text.replace('"language"', '"file": "x", "language"'), "names a file"),
-        ("source.json", text.replace('"a"', '"\\ud800"'), "surrogates"),
-        ("source.tokenizer.json", "{}", "tokenizer.json cannot be read"),
-    ):
-        (folder / "source.json").write_text(text)
-        (folder / name).write_text(content)
-        with pytest.raises(InputError, match=message):
-            Tokenizer.load(folder, "source")
-
-
-def test_a_tokenizer_json_gives_all_tokens_of_a_sentence_and_writes_them_all(tmp_path):
-    """Truncation, padding and dropout of merges are of the training of others; placeholders are text."""
-    tokenizers = pytest.importorskip("tokenizers")
-    text = "I see the cat <num> times at <url> ."
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>", dropout=0.5))
-    made.pre_tokenizer, made.decoder = tokenizers.pre_tokenizers.Metaspace(), tokenizers.decoders.Metaspace()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=200, special_tokens=["<unk>", "[PAD]", "<num>", "<url>"], show_progress=False
-    )
-    made.train_from_iterator([text] * 20, trainer)
-    made.enable_truncation(max_length=5)
-    made.enable_padding(length=30, pad_token="[PAD]", pad_id=1)
-    made.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = HuggingFaceTokenizer(file=str(tmp_path / "tokenizer.json"), language="en")
-    tokenizer.fit([])
-    tokenizer.save(tmp_path, "source")
-    for each in (tokenizer, Tokenizer.load(tmp_path, "source")):
-        (ids,) = {tuple(each.encode(text)) for _ in range(20)}
-        assert "[PAD]" not in each.words(ids)
-        assert each.decode(ids).replace(" ", "") == text.replace(" ", "")
-        assert "<num>" in each.decode(ids)
 
 
 class Suffixes(WhitespaceTokenizer):

@@ -72,8 +72,8 @@ def test_a_run_with_a_key_that_its_class_no_longer_has_goes_on(tmp_path, capsys)
     new = {"module._target_": "seq2seq.training.TranslationModule", "module.label_smoothing": 0.1}
     earlier_start(tmp_path).require_same(new)
     assert "module.velocity" in capsys.readouterr().err
-    (tmp_path / "config.yaml").write_text(f"{node}  rdrop_alpha: 2.0\n")  # an argument that there is
-    with pytest.raises(InputError, match=r"module\.rdrop_alpha"):
+    (tmp_path / "config.yaml").write_text(f"{node}  word_dropout: 0.2\n")  # an argument that there is
+    with pytest.raises(InputError, match=r"module\.word_dropout"):
         earlier_start(tmp_path).require_same(new)
 
 

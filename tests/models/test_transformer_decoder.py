@@ -18,9 +18,8 @@ from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import beam_search
 from seq2seq.models import TransformerDecoder, TransformerEncoder, build_model
-from seq2seq.models.decoder import Decoder, attentions_of, num_heads
+from seq2seq.models.decoder import Decoder, num_heads
 from seq2seq.models.transformer import positions
-from seq2seq.studies.interventions import changed_weights, tokens_that_stay
 from tests.small import batch_of
 
 SOURCES, TARGETS = [[4, 5, 6], [7], [8, 9, 10, 4]], [[4, 5], [6, 7, 8, 9], [5]]
@@ -154,29 +153,6 @@ def test_heads_are_kept_by_layer_and_their_mean_is_shown_by_default():
     torch.testing.assert_close(again.heads, first.heads)
     torch.testing.assert_close(first.heads.flatten(0, 1).transpose(0, 1), weights[0, :3, :, :4])
     torch.testing.assert_close(first.weights, first.heads.mean(dim=(0, 1)))
-
-
-def test_changed_weights_are_those_of_the_source_in_every_layer():
-    model, batch = transformer(), batch_of(SOURCES, TARGETS)
-    assert attentions_of(model.decoder) == [layer.cross_attention for layer in model.decoder.layers]
-    memory = model.encode(batch.source)
-    tokens, state = batch.target_input[:, 0], model.decoder.initial_state(memory)
-    with changed_weights(model.decoder, torch.zeros_like):
-        found, _, _ = model.decoder.step(tokens, state, memory)
-    for layer in model.decoder.layers:  # without weights, what is left of an attention is its bias
-        layer.cross_attention.output.weight.data.zero_()
-    expected, _, _ = model.decoder.step(tokens, state, memory)
-    torch.testing.assert_close(found, expected)
-
-
-def test_each_change_of_a_higher_layer_is_made_to_the_weights_after_the_same_change_below():
-    model, batch = transformer(), batch_of(SOURCES, TARGETS)
-    every = ["no_context", "most_attended_alone", "even", "permuted", "another_erased"]
-    together, _ = tokens_that_stay(model, batch, seed=3, changes=every)
-    for place, change in enumerate(every):
-        alone, _ = tokens_that_stay(model, batch, seed=3, changes=[change])
-        is_token = batch.target_is_token
-        assert torch.equal(together[:, place][is_token], alone[:, 0][is_token])
 
 
 def test_heads_that_do_not_divide_the_embedding_are_refused():

@@ -18,13 +18,7 @@ from seq2seq.settings.root import Root
 
 CHOICES = [
     [],
-    [
-        "attention=multihead",
-        "averaging=epoch_mean",
-        "scheduler=plateau",
-        "callbacks=early_stopping",
-        "optimizer=sgd",
-    ],
+    ["attention=multihead", "scheduler=plateau", "callbacks=early_stopping", "optimizer=sgd"],
     ["encoder=transformer", "decoder=luong", "averaging=ema", "optimizer=adamw", "data=tasks"],
     [
         "data=large",

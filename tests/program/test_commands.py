@@ -10,16 +10,12 @@ import sys
 
 import numpy as np
 import pytest
-import sacrebleu
-from safetensors.torch import load_file, save_file
 
 import seq2seq
 from seq2seq.cli.main import COMMANDS, command, main
 from seq2seq.cli.parser import parser_of
 from seq2seq.cli.translate import as_typed
 from seq2seq.common.errors import InputError
-from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import END_ID
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.visualization.terminal import matrix_lines
 from tensorboard_attention import add_attention
@@ -269,55 +265,11 @@ def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program
     assert list(records) == [0, 4, 8]  # before training, and at the validations of two epochs
 
 
-def test_the_probe_counts_predictions_that_stay(wordy_run, tmp_path, program):
-    done = program(wordy_run, "--sentences", "5", command="probe", cwd=tmp_path, check=0)
-    assert "no context" in done.text
-    assert "5 sentences" in done.text
-
-
-def test_a_model_that_translates_into_nothing_is_not_probed(wordy_run, tmp_path, program):
-    weights = load_file(wordy_run / "model/model.safetensors")
-    bias = next(name for name in weights if name.endswith("decoder.output.bias"))
-    weights[bias][END_ID] = 1e4
-    shutil.copytree(wordy_run / "model", tmp_path / "model")
-    save_file(weights, tmp_path / "model/model.safetensors")
-    config = json.loads((tmp_path / "model/config.json").read_text())
-    config["limits"]["min_ratio"] = 0.0
-    (tmp_path / "model/config.json").write_text(json.dumps(config))
-    forget_checksums(tmp_path / "model")
-    (tmp_path / "text").write_text("I see it.\n")
-    done = program("model", "--source", "text", command="probe", cwd=tmp_path, check=2)
-    assert "train it longer" in done.text
-
-
-def test_attention_is_recorded_for_tensorboard_and_exported(tiny_run, sentences, tmp_path, program):
-    program(tiny_run, "--source", sentences, "--logdir", "log", "--beam-size", "2",
-            command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
-    assert list((tmp_path / "log").glob("events.out.tfevents*"))
+def test_attention_and_the_model_are_exported_as_pages(tiny_run, tmp_path, program):
     program(tiny_run, "-o", "page.html", command="export attention", cwd=tmp_path, check=0)
-    program(tiny_run, "-o", "own.html", "--source", sentences,
-            command="export attention", cwd=tmp_path, check=0)  # fmt: skip
     program(tiny_run, "-o", "translating.html", command="export page", cwd=tmp_path, check=0)
-    for name in ("page", "own", "translating"):
+    for name in ("page", "translating"):
         assert "<script" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
-
-
-def test_recorded_translations_into_several_languages_have_the_bleu_of_each(tmp_path, program):
-    sources, reference = ["xxzh it is so", "xxfr it is so"], "天天天天地天天"
-    codecs = tokenizers_of([SentencePair(each, reference) for each in sources], ("mul", "mul"))
-    model = model_of(source_vocab_size=codecs[0].vocab_size, target_vocab_size=codecs[1].vocab_size).float()
-    model.decoder.output.bias.data[codecs[1].encode("天")[0]] = 1e3
-    save_model_folder(tmp_path / "model", SavedModel(model, *codecs))
-    (tmp_path / "a.in").write_text("".join(f"{each}\n" for each in sources))
-    (tmp_path / "a.out").write_text(f"{reference}\n" * 2, encoding="utf-8")
-    program("model", "--source", "a.in", "--target", "a.out", "--logdir", "log", "--beam-size", "1",
-            command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
-    for number, tokenize in ((1, "zh"), (2, "13a")):
-        tag = f"attention/{number}/greedy"
-        (found,) = read_steps(tmp_path / "log", tag, most=9, most_bytes=1 << 20).values()
-        text = "".join(token for token in found.target if token == "天")
-        expected = sacrebleu.sentence_bleu(text, [reference], tokenize=tokenize).score
-        assert (found.bleu, expected > 5) == (pytest.approx(expected, abs=0.01), tokenize == "zh")
 
 
 def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_path, program):
@@ -331,7 +283,6 @@ def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_p
     swapped = "--source", "a.fr", "--target", "a.en"
     assert "not exchanged with a.en" in said("align", *swapped, "--method", "argmax")
     assert "WARNING" not in said("align", *there, "--method", "argmax")
-    assert "unknown to the model: is a.fr" in said("probe", "--source", "a.fr")
     assert "[unknown to the model: zzz, qqq]" in said(
         "plot", "I see zzz.", "--target", "Je vois qqq.", "-o", "p.png"
     )
@@ -341,45 +292,6 @@ def test_a_closed_standard_error_is_no_reason_to_fail(tmp_path):
     line = f"exec {sys.executable} -m seq2seq translate grammar-en-fr 'I see it.' 2>&-"
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-
-
-def test_records_of_another_training_sentence_or_later_step_are_kept(tiny_run, tmp_path, program):
-    (tmp_path / "two.en").write_text("the red cat sees it .\nI see it.\n")
-    (tmp_path / "other.en").write_text("the dog sleeps .\n")
-    tag, whole = "attention/2/forced", {"most": 9, "most_bytes": 1 << 20}
-    (tmp_path / "two.fr").write_text("le chat rouge le voit .\nJe le vois.\n")
-
-    def recorded(status, step=0, source="two.en", target=("--target", "two.fr"), logdir="log"):
-        line = ["--source", source, *target, "--logdir", logdir, "--step", str(step), "--beam-size", "1"]
-        return program(tiny_run, *line, command="record-attention", cwd=tmp_path, check=status).text
-
-    for step in (100, 300, 300):  # of the same step again: it is replaced
-        recorded(0, step)
-    assert list(read_steps(tmp_path / "log", tag, **whole)) == [100, 300]
-    assert re.fullmatch(r"error: log has records of step 300, .*--logdir\n", recorded(2, 200))
-    assert re.search(
-        r"another sentence as attention/1/\w+, 'the .*--logdir\n", recorded(2, 400, "other.en", ())
-    )
-    assert list(read_steps(tmp_path / "log", tag, **whole)) == [100, 300]
-    own = shutil.copytree(tiny_run, tmp_path / "own")
-    assert re.fullmatch(r"error: own has records of a training, .*--logdir\n", recorded(2, 999, logdir="own"))
-    assert list(read_steps(own, "attention/1/forced", **whole)) == [0, 4, 8]
-    for step in ("-5", "99999999999999999999"):
-        assert re.search(rf"error: .*--step: {step}.*\n", recorded(2, step))
-
-
-def test_a_line_that_no_record_holds_is_left_out_by_its_number(tiny_run, tmp_path, program):
-    (tmp_path / "long.en").write_text("the cat sleeps .\n" + "cat " * 4500 + "\n")
-    (tmp_path / "only.en").write_text("cat " * 4500 + "\n")
-    options = ["--beam-size", "1", "--source"]
-    done = program(tiny_run, *options, "long.en", "--logdir", "log",
-                   command="record-attention", cwd=tmp_path, check=0)  # fmt: skip
-    assert re.search(r"WARNING: line 2: .*4,501 tokens.*left out", done.text)
-    assert "1 sentence " in done.text
-    page = program(
-        tiny_run, *options, "only.en", "-o", "p.html", command="export attention", cwd=tmp_path, check=2
-    )
-    assert re.search(r"line 1: .*4,501 tokens.*\nerror: .*4,096 tokens", page.text)
 
 
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):

@@ -68,7 +68,7 @@ def finished(here, name="debug_fast", experiment="baseline"):
          "+logger.mine._target_=lightning.pytorch.loggers.CSVLogger", "+logger.mine.save_dir=logs"],
         ["data._target_=mine.Letters", "+data.letters=abcdefg", "~data.file", "~init_from"],
         ["data.tokenizer._target_=mine.Halves"],
-        ["module.rdrop_alpha=1", "module.word_dropout=0.1", "module.label_smoothing=0.1",
+        ["module.word_dropout=0.1", "module.label_smoothing=0.1",
          "trainer.limit_train_batches=2", "trainer.accelerator=cpu", "trainer.accumulate_grad_batches=2"],
         ["module.guided_alignment_weight=0.3", "data=grammar", "trainer.precision=bf16-mixed"],
     ],
@@ -110,8 +110,9 @@ METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shor
 @pytest.mark.parametrize("part", OWN)
 def test_a_part_of_the_users_trains_is_seen_searches_and_is_exported(here, program, part):
     trained = program(
-        *TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", cwd=here, check=0
-    )
+        *TINY, *METRIC, *OWN[part], "callbacks.checkpoint.monitor=val/shorter", "callbacks.attention.heatmaps=1",
+        cwd=here, check=0,
+    )  # fmt: skip
     (line,) = (line for line in trained.text.splitlines() if line.startswith("translate "))
     assert " --trust-custom-code " in line
     run = here / "runs/baseline/debug_fast"

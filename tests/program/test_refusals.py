@@ -184,15 +184,6 @@ def test_a_part_of_the_users_own_is_told_what_its_method_takes(key, name, said, 
             complete(settings)
 
 
-@pytest.mark.parametrize("recipe", ["small", "standard"])
-def test_an_average_of_another_kind_has_arguments_of_its_own(recipe):
-    given = [f"recipe={recipe}", "averaging=epoch_mean"]
-    with composed(given) as config:
-        settings = complete(settings_of(config, given, "run"))
-    assert settings.notes == ()
-    assert settings.config.callbacks.averaging == {"_target_": "seq2seq.training.EpochMean", "start_epoch": 1}
-
-
 FILES = [
     "data=parallel",
     "data.source_language=en",
@@ -206,11 +197,10 @@ FILES = [
     ("overrides", "needed"),
     [
         (["data.max_length.over=cut"], "data.max_length.tokens"),
+        (["data.new_tokens=5"], "init_from=None"),
         (["data.max_length.over=cut", "data.max_length.tokens=9"], None),
         ([*FILES, "data.split.validation=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
         ([*FILES, "data.split.validation=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
-        (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
-        (["module.label_smoothing=0.1"], None),
         (["scheduler=plateau", "trainer.limit_val_batches=0"], "validations"),
         (["scheduler=plateau"], None),
     ],

@@ -43,7 +43,7 @@ KINDS = {
     "early stopping": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=1",
                        "callbacks.early_stopping.monitor=val/chrf", "trainer.max_epochs=8"],
     "early stopping within an epoch": [*WORSE, "callbacks=early_stopping", "callbacks.early_stopping.patience=2",
-                                       "trainer.val_check_interval=3", "averaging=epoch_mean"],
+                                       "trainer.val_check_interval=3", "averaging=ema"],
     "validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.val_check_interval=5"],
     "validations over epochs": [*CONSTANT, "trainer.max_epochs=3", "trainer.val_check_interval=5",
                                 "trainer.check_val_every_n_epoch=null"],
@@ -67,7 +67,7 @@ KINDS = {
                    *sides("data.", "many"), "init_from=TEXTS/runs/baseline/earlier", "data.new_tokens=20"],
     "shares": [*CONSTANT, "trainer.max_epochs=3", "data=multi", "data.temperature=5", *sides("+data.corpora.en-fr.", "few"),
                *sides("+data.corpora.en-de.", "many")],
-    "rdrop": [*CONSTANT, "trainer.max_epochs=2", "module.rdrop_alpha=1", "module.word_dropout=0.1"],
+    "word dropout": [*CONSTANT, "trainer.max_epochs=2", "module.word_dropout=0.1"],
     "sampled subwords": [*CONSTANT, "trainer.max_epochs=2", "tokenizer=unigram", "data.tokenizer.vocab_size=330",
                          "data.tokenizer.sampling=0.3", "data.num_workers=2"],
     "two processes": [*CONSTANT, "trainer.max_epochs=2", "device=ddp", "trainer.accelerator=cpu",
@@ -240,7 +240,7 @@ def test_a_run_that_was_ended_within_an_epoch_is_trained_longer_as_if_it_had_not
 ):
     """By `trainer.max_time`, or by early stopping or another callback that asks for it."""
     (tmp_path / "stop.py").write_text(STOP)
-    run = [*BASE, *CONSTANT, "averaging=epoch_mean", *more, "+callbacks.stop._target_=stop.Stop"]
+    run = [*BASE, *CONSTANT, "averaging=ema", *more, "+callbacks.stop._target_=stop.Stop"]
     shorter = ["trainer.max_time=00:01:00:00"] if ends == "time" else ["trainer.max_epochs=1"]
     first = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0, STOP=ends)
     again = program(*run, "trainer.max_epochs=2", *shorter, "name=two", cwd=tmp_path, check=0)

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import resource
 import select
 import shutil
@@ -17,6 +18,8 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from seq2seq import InputError, train
+from seq2seq.cli.main import main
 from seq2seq.decoding import scoring
 from seq2seq.settings.messages import exit_on_error
 from tests.conftest import TINY
@@ -26,7 +29,7 @@ RUN = (
     "data.max_examples=48", "data.batch_size=4", "trainer.max_epochs=2", "model.embedding_size=16",
     "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",
     "decoding.beam_size=1", "scheduler.warmup_steps=5", "callbacks.periodic.every_n_train_steps=4",
-    "trainer.log_every_n_steps=3", "callbacks.attention.every_n_steps=7", "callbacks.attention.heatmaps=1",
+    "trainer.log_every_n_steps=3", "callbacks.attention.every_n_steps=7", "callbacks.attention.heatmaps=0",
     "model.decoder.dropout=0.2", "decoding.max_ratio=1", "threads=1",
     "trainer.max_steps=100",
 )  # fmt: skip
@@ -179,14 +182,10 @@ def test_a_run_that_is_killed_after_its_scores_are_logged_logs_the_same(whole, p
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-@pytest.mark.parametrize(
-    "objective", [pytest.param("minimum_risk", marks=pytest.mark.long), "scheduled_sampling"]
-)
-def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
+def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path):
     (tmp_path / "kill.py").write_text(KILL)
-    run = [*RUN, f"objective={objective}", "trainer.max_epochs=1", "+callbacks.kill._target_=kill.Kill"]
-    if objective == "scheduled_sampling":
-        run.append("module.objective.ramp_steps=10")
+    run = [*RUN, "objective=scheduled_sampling", "module.objective.ramp_steps=10", "trainer.max_epochs=1",
+           "callbacks.attention.heatmaps=1", "+callbacks.kill._target_=kill.Kill"]  # fmt: skip
     program(*run, "name=whole", cwd=tmp_path, KILL_AT="setup 0", check=0)
     killed = program(*run, "name=run", cwd=tmp_path, KILL_AT="on_train_batch_start 6")
     assert killed.status == -signal.SIGKILL
@@ -214,7 +213,8 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+    ("number", "status"),
+    [(signal.SIGTERM, 143), (signal.SIGINT, 130), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long)],
 )
 def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     whole, launch, program, tmp_path, number, status
@@ -308,7 +308,7 @@ def test_exceptions_in_a_circle_end_in_a_line(capsys):
     assert "No space left" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["source.json", "config.yaml"])
+@pytest.mark.parametrize("name", ["source.json", pytest.param("config.yaml", marks=pytest.mark.long)])
 def test_a_kill_while_a_file_is_written_loses_nothing_and_training_longer_goes_on(
     whole, program, tmp_path, name
 ):
@@ -350,7 +350,7 @@ def unfinished(whole, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("damage", ["cut", "missing", "changed"])
+@pytest.mark.parametrize("damage", ["missing", "changed", pytest.param("cut", marks=pytest.mark.long)])
 def test_the_checkpoint_before_a_damaged_or_missing_one_continues(
     whole, unfinished, program, tmp_path, damage
 ):
@@ -500,7 +500,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path, name):
+def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path, name, capfd):
     model = tmp_path / "model"
     shutil.copytree(tiny_run / "model", model)
     proof = tmp_path / "proof"
@@ -532,23 +532,21 @@ def test_a_model_folder_from_elsewhere_runs_no_code(program, tiny_run, tmp_path,
     config.write_text("[" * 100_000 if name == "deep json" else json.dumps(described))
     if name == "not json":
         config.write_bytes(b"\xff\xfe{")
-    assert_refused(program, model, tmp_path)
+    assert_refused(model, capfd)
     if name == "class path":
         assert "not part of this program" in program(*RUN, f"init_from={model}", cwd=tmp_path, check=2).text
     assert not proof.exists()
 
 
-def assert_refused(program, model, folder):
+def assert_refused(model, capfd):
     """The folder of a model is refused in one line."""
-    (folder / "lines.en").write_text("the cats sleep .\n")
-    command = ["translate", model, "--source", "lines.en"]
-    done = program(*command, cwd=folder, script="src/seq2seq/__main__.py", check=2)
-    (line,) = done.text.strip().splitlines()
-    assert line.startswith("error: ")
-    assert len(line) < 600
+    with pytest.raises(SystemExit) as end:
+        main(["translate", str(model), "the cats sleep ."])
+    (line,) = capfd.readouterr().err.strip().splitlines()
+    assert (end.value.code, line[:7], len(line) < 600) == (2, "error: ", True)
 
 
-def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
+def test_a_hostile_tokenizer_file_is_one_line(tiny_run, tmp_path, capfd):
     model = tmp_path / "model"
     many = '{"tokens": ' + str(["x"] * 1_000_001).replace("'", '"') + "}"
     for content in ("[]", '{"kind": "os.system"}', many, "{"):
@@ -556,19 +554,16 @@ def test_a_hostile_tokenizer_file_is_one_line(program, tiny_run, tmp_path):
         shutil.copytree(tiny_run / "model", model)
         forget_checksums(model)
         (model / "source.json").write_text(content)
-        assert_refused(program, model, tmp_path)
+        assert_refused(model, capfd)
 
 
-@pytest.mark.parametrize("name", ["predictions", "model", "metrics.json/"])
-def test_a_file_in_place_of_a_folder_of_the_run_is_named_before_the_training(program, tmp_path, name):
-    path = tmp_path / "runs/baseline/run" / name
-    if name.endswith("/"):
-        path.mkdir(parents=True)
-    else:
+def test_a_file_in_place_of_a_folder_of_the_run_is_named_before_the_training(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("predictions", "model", "metrics.json/"):
+        path = tmp_path / "runs/baseline" / name.strip("/") / name
         path.parent.mkdir(parents=True)
-        path.touch()
-    done = program(*TINY, "name=run", cwd=tmp_path)
-    assert done.status == 2
-    assert f"{path} is in the way" in done.text.splitlines()[-1]
-    assert not (path.parent / "config.yaml").exists()
-    program(*TINY, "name=run", "overwrite=true", cwd=tmp_path, check=2)
+        path.mkdir() if name.endswith("/") else path.touch()
+        for more in ((), ("overwrite=true",)):
+            with pytest.raises(InputError, match=re.escape(f"{path} is in the way")):
+                train(*TINY, f"name={name.strip('/')}", *more)
+            assert not (path.parent / "config.yaml").exists()

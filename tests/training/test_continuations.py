@@ -20,8 +20,7 @@ from seq2seq.run.earlier import Earlier
 from seq2seq.run.folder import save_config
 from seq2seq.run.sizes import sizes
 from seq2seq.settings.config import composed, settings_of
-from seq2seq.training import TranslationModule
-from seq2seq.training.averages import EpochMean
+from seq2seq.training import TranslationModule, moving_average
 from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from seq2seq.training.kept import checkpoint_to_keep, end_in_words, kept_in_words
 from seq2seq.training.resume import ResumeState
@@ -134,10 +133,10 @@ def test_a_training_goes_on_from_the_weights_that_the_optimizer_has_reached(aver
 def test_an_average_of_another_kind_begins_with_the_weights_that_the_optimizer_has_reached(tmp_path):
     fitted(tmp_path / "one", 1, EMAWeightAveraging(decay=0.5))
     saved = torch.load(last_of(tmp_path / "one"), weights_only=True)
-    trainer = fitted(tmp_path / "two", 2, EpochMean(), ckpt_path=last_of(tmp_path / "one"))
+    trainer = fitted(tmp_path / "two", 2, moving_average(), ckpt_path=last_of(tmp_path / "one"))
     began, mean = trainer.lightning_module.began, torch.load(last_of(tmp_path / "two"), weights_only=True)
     assert all(torch.equal(began[name], value) for name, value in saved["current_model_state"].items())
-    assert mean["averaging_state"]["n_averaged"] == 1
+    assert mean["averaging_state"]["n_averaged"] == 5
 
 
 def test_scores_of_other_text_do_not_stop_a_training_or_lower_its_rate(tmp_path):

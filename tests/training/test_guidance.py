@@ -15,8 +15,7 @@ from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums
 from seq2seq.training.objectives.guided_alignment import GuidedAlignment
-from seq2seq.training.objectives.minimum_risk import MinimumRisk
-from seq2seq.training.objectives.objective import drop_words, with_options
+from seq2seq.training.objectives.objective import ObjectiveWithOptions, drop_words
 from tests.small import model_of
 
 PAIRS = [
@@ -112,7 +111,7 @@ def test_dropped_words_are_unknown_in_their_share_and_all_else_stays():
 
 
 def test_an_objective_without_weights_cannot_be_guided():
-    objective = with_options(lambda *_: (None, None), 0.0, 0.0, guided_alignment_weight=1.0)
+    objective = ObjectiveWithOptions(lambda *_: (None, None), 0.0, guided_alignment_weight=1.0)
     with pytest.raises(InputError, match="guided_alignment_weight"):
         objective(None, None)
 
@@ -132,7 +131,7 @@ def test_the_links_are_those_of_the_corpus_that_is_trained_on():
     """A corpus without links, or none, is refused; links of another corpus are not used."""
     model, weights = model_of(source_vocab_size=9, target_vocab_size=9), torch.rand(1, 2, 1, 3)
     sums = LossSums(*(torch.tensor(float(n)) for n in range(4)))
-    objective = with_options(lambda *_: (sums, weights), 0.0, 0.0, guided_alignment_weight=1.0)
+    objective = ObjectiveWithOptions(lambda *_: (sums, weights), 0.0, guided_alignment_weight=1.0)
     found = []
     for links in (((0, 0),), ((1, 0),)):
         pairs = [SentencePair("a b", "c", links)]
@@ -154,25 +153,3 @@ def test_tokens_that_are_drawn_in_each_epoch_are_not_guided_by_links_of_others()
     data = PairsCorpus(train=pairs, validation=pairs, tokenizer=tokenizer)
     with pytest.raises(InputError, match=r"data\.tokenizer\.sampling"):
         GuidedAlignment.of(model_of(), data.prepared)
-
-
-def test_rdrop_of_an_objective_without_cross_entropy_is_refused():
-    with pytest.raises(InputError, match="rdrop_alpha"):
-        with_options(MinimumRisk(), 0.0, 1.0, 0.0)
-    assert with_options(MinimumRisk(cross_entropy_weight=0.5), 0.0, 1.0, 0.0)
-
-
-def test_a_token_of_rdrop_counts_once():
-    batch = long_batch()
-    objective = with_options(
-        lambda module, doubled: (
-            LossSums(*[doubled.target_is_token.sum().double()] * 4),
-            torch.ones(len(doubled)),
-        ),
-        0.0,
-        rdrop_alpha=2.0,
-        guided_alignment_weight=0.0,
-    )
-    sums, weights = objective(None, batch)
-    assert len(weights) == 2 * len(batch)
-    assert sums.stacked().tolist() == [float(batch.target_lengths.sum())] * 4

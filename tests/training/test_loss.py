@@ -8,7 +8,6 @@ from torch.nn.functional import cross_entropy
 from seq2seq.training import losses
 from seq2seq.training.losses import token_cross_entropy
 from seq2seq.training.metrics import metrics_of
-from seq2seq.training.objectives import rdrop_cross_entropy
 
 
 @pytest.fixture(params=[True, False], ids=["with-bias", "without"])
@@ -161,28 +160,3 @@ def test_autocast_takes_its_products_and_keeps_the_softmax_in_float32(example):
     assert rounded.dtype == torch.float32
     assert rounded != exact
     torch.testing.assert_close(rounded, exact, rtol=1e-2, atol=0)
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_the_divergence_of_two_readings_is_added_with_its_gradients(smoothing):
-    torch.manual_seed(0)
-    features = torch.randn(2, 5, 4, dtype=torch.float64, requires_grad=True)
-    output, targets = nn.Linear(4, 9).double(), torch.randint(0, 9, (1, 5)).repeat(2, 1)
-    is_token = torch.ones(2, 5, dtype=torch.bool)
-    found = rdrop_cross_entropy(
-        features, output, targets, is_token, label_smoothing=smoothing, alpha=5.0
-    ).objective
-    logits = output(features).flatten(0, 1)
-    p, q = (each.log_softmax(-1) for each in logits.chunk(2))
-    both = nn.functional.kl_div(p, q, reduction="sum", log_target=True) + nn.functional.kl_div(
-        q, p, reduction="sum", log_target=True
-    )
-    expected = (
-        cross_entropy(logits, targets.flatten(), reduction="sum", label_smoothing=smoothing) + 2.5 * both
-    )
-    torch.testing.assert_close(found, expected)
-    inputs = [features, *output.parameters()]
-    for one, other in zip(
-        torch.autograd.grad(2 * found, inputs), torch.autograd.grad(2 * expected, inputs), strict=True
-    ):
-        torch.testing.assert_close(one, other)

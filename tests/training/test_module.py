@@ -24,8 +24,7 @@ from seq2seq.decoding.search import GREEDY
 from seq2seq.decoding.translator import Translator
 from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
-from seq2seq.studies.statistics_logger import StatisticsLogger
-from seq2seq.training import AttentionLogger, EpochMean, TranslationModule, warmup_constant
+from seq2seq.training import AttentionLogger, TranslationModule, warmup_constant
 from seq2seq.training.lines import EpochLines, Report
 from tests.small import model_of
 
@@ -112,30 +111,16 @@ def test_a_schedule_is_told_the_optimizer_steps_that_follow(options, steps, give
     assert told == done == [steps]
 
 
-@pytest.mark.parametrize("start", [1, 3, 9])  # 9: there is no such epoch, the weights are the last
-def test_the_mean_of_epochs_begins_with_the_epoch_that_is_named(start, capsys):
-    logged = Logged()
-    module = TranslationModule(model_of().float().train(), partial(torch.optim.SGD, lr=0.5))
-    pl.Trainer(**TRAINER, max_epochs=4, callbacks=[EpochMean(start), logged]).fit(
-        module, DataLoader(BATCHES, batch_size=None)
-    )
-    for place, found in enumerate(module.parameters()):
-        expected = torch.stack([weights[place] for weights in logged.weights[min(start, 4) - 1 :]]).mean(0)
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    assert ("start_epoch=9 has no effect" in capsys.readouterr().err) == (start == 9)
-
-
 def test_a_test_of_the_trainer_scores_the_test_split():
     pairs = [("a b", "b a"), ("b", "b"), ("a", "a")]
     data = PairsCorpus(train=pairs, validation=pairs[:1], test=pairs[1:], batch_size=1)
     sizes = [side.vocab_size for side in data.tokenizers]
     model = model_of(source_vocab_size=sizes[0], target_vocab_size=sizes[1])
     module = TranslationModule(model)
-    trainer = pl.Trainer(**TRAINER | {"limit_val_batches": None}, callbacks=[StatisticsLogger()])
+    trainer = pl.Trainer(**TRAINER | {"limit_val_batches": None})
     (validated,) = trainer.validate(module, data, verbose=False)
-    assert validated.keys() >= {"val/loss", "val/bleu", "val_attention/entropy"}
+    assert validated.keys() >= {"val/loss", "val/bleu"}
     (tested,) = trainer.test(module, data, verbose=False)
-    assert 0 < tested["test_attention/entropy"] < 1
     batch = Batch.from_split(data.prepared.test, [0, 1])
     assert tested["test/loss"] == pytest.approx(losses_of(model, batch).mean().item(), rel=1e-5)
     assert module.scores.sums.translations.keys() == {0, 1}

@@ -1,4 +1,4 @@
-"""What training logs of attention: heatmaps, every logger that takes pictures, effects, alarms."""
+"""What training logs of attention: heatmaps, every logger that takes pictures, records."""
 
 import html
 import re
@@ -14,18 +14,10 @@ import sacrebleu
 import torch
 from lightning.pytorch.loggers import TensorBoardLogger
 from PIL import Image
-from scipy.stats import kendalltau
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from benchmarks.alarms import HELD_OUT, RUNS, SHOWN, judged_as, trained, validations_of
-from seq2seq.attention import AdditiveScore, Attention, UniformScore
 from seq2seq.common.errors import InputError
 from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
-from seq2seq.models import BahdanauDecoder, GRUEncoder, build_model
-from seq2seq.studies.attention_statistics import alarms
-from seq2seq.studies.faithfulness_logger import FaithfulnessLogger
-from seq2seq.studies.statistics_logger import StatisticsLogger
 from seq2seq.training import AttentionLogger, TranslationModule
 from seq2seq.training.attention_logger import log_picture
 from seq2seq.training.gold_pairs import gold_links
@@ -110,67 +102,6 @@ def test_even_weights_are_light(count):
     assert colors[counts.argmax()].sum() > dark[len(dark) // 2]  # what most pixels that are not paper have
 
 
-@pytest.fixture
-def train(tmp_path):
-    """Returns records and scalars of a short training with a score."""
-
-    def run(score, **options):
-        pairs = [(f"a {n} b {n % 3}", f"b {n} a") for n in range(24)]
-        data = PairsCorpus(train=pairs, validation=pairs[:6], batch_size=8)
-        sizes = {
-            f"{side}_vocab_size": getattr(data.prepared, f"{side}_tokenizer").vocab_size
-            for side in ("source", "target")
-        }
-        decoder = partial(BahdanauDecoder, hidden_size=8, attention=partial(Attention, score=score))
-        model = build_model(
-            encoder=partial(GRUEncoder, hidden_size=8), decoder=decoder, embedding_size=8, **sizes
-        )
-        trainer = pl.Trainer(
-            max_epochs=2, accelerator="cpu", logger=TensorBoardLogger(str(tmp_path), name="", version=""),
-            callbacks=[
-                AttentionLogger(sentences=4, heatmaps=0), StatisticsLogger(**options), FaithfulnessLogger(4),
-            ], enable_checkpointing=False,
-            enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0, log_every_n_steps=1,
-        )  # fmt: skip
-        trainer.fit(TranslationModule(model), datamodule=data)
-        for logger in trainer.loggers:
-            logger.experiment.close()
-        events = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})
-        events.Reload()
-        records = [
-            read_steps(tmp_path, f"attention/{n}/forced", most=9, most_bytes=1 << 20) for n in range(4)
-        ]
-        assert len(events.Scalars("val_attention/erase_top1_flips")) == 2
-        name = "val_attention/effect_tau"
-        return records, events.Scalars(name) if name in events.Tags()["scalars"] else []
-
-    return run
-
-
-def test_validations_log_how_weights_and_effects_agree_and_no_early_alarm(train, capsys):
-    records, curve = train(partial(AdditiveScore, hidden_size=8))
-    assert [each.step for each in curve] == [3, 6]
-    for event in curve:
-        taus = [
-            kendalltau(*rows).statistic
-            for record in (each[event.step] for each in records)
-            for rows in zip(record.weights[:-1, :-1], record.effects()[:-1, :-1], strict=True)
-        ]
-        assert event.value == pytest.approx(np.nanmean(taus), abs=0.02)  # records are rounded
-        assert np.isfinite(taus).any()
-    assert not any(record.marks for each in records for record in each.values())
-    assert "attention at step" not in capsys.readouterr().err
-
-
-def test_an_alarm_is_told_once_and_marks_every_step(train, capsys):
-    records, curve = train(UniformScore, formed_by=3)
-    assert curve == []  # equal weights have no order
-    for each in records:
-        assert all("not formed" in mark for record in each.values() for mark in record.marks)
-        assert [len(record.marks) for record in each.values()] == [1, 1]
-    assert capsys.readouterr().err.count("not formed") == 1
-
-
 def test_records_of_several_languages_have_the_bleu_of_each(tmp_path):
     learned, chinese, german = "我们今天去花园散步。", "我们今天去公园散步。", "Wir gehen heute."
     pairs = [
@@ -208,27 +139,6 @@ def test_records_of_several_languages_have_the_bleu_of_each(tmp_path):
         expected = sacrebleu.sentence_bleu(said, [wanted], tokenize=tokenize).score
         assert last.bleu == pytest.approx(expected, abs=0.01)
         assert expected > 5
-
-
-def test_the_benchmark_of_alarms_trains_and_finds_a_missing_mask(tmp_path):
-    pairs = [(" ".join("abcde"[: n % 5 + 1]), f"x {n % 3}") for n in range(HELD_OUT + 40)]
-    values = trained(RUNS["no mask"], pairs, steps=2, picture=tmp_path / "picture.png")
-    assert {*SHOWN} <= values.keys()
-    assert judged_as(RUNS["no mask"].right, alarms(values)) == "right"
-    with Image.open(tmp_path / "picture.png") as picture:
-        assert min(picture.size) > 100
-    healthy = trained(RUNS["2 heads"], pairs, steps=1)
-    assert "padding" not in alarms(healthy)
-    assert healthy["padding_mass"] == 0
-
-
-def test_the_benchmark_of_alarms_reads_the_validations_of_a_run(train, tmp_path):
-    train(partial(AdditiveScore, hidden_size=8))
-    validations = validations_of(tmp_path)
-    assert [*validations] == [3, 6]
-    for values in validations.values():
-        assert {"bleu", *SHOWN} <= values.keys()
-        assert [*alarms(values)] == ["not_formed"]
 
 
 def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):

@@ -14,18 +14,16 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import GradientAccumulationScheduler
 from lightning.pytorch.plugins import MixedPrecision
-from torch.nn.functional import cross_entropy, kl_div
+from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
 from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch
-from seq2seq.training import LossSums, MinimumRisk, TranslationModule
+from seq2seq.training import LossSums, TranslationModule
 from seq2seq.training.losses import StepMean
-from seq2seq.training.objectives import minimum_risk
 from seq2seq.training.resume import ResumeState
 from tests.small import model_of
-from tests.training.test_minimum_risk import bleu, log_probability
 from tests.training.test_module import TRAINER
 
 pytestmark = pytest.mark.filterwarnings(
@@ -85,33 +83,10 @@ class Gradients(pl.Callback):
             torch.save((self.steps, self.losses), self.path)
 
 
-class Halved(TranslationModule):
-    """Reads the copies of R-Drop differently, without dropout."""
-
-    def forward(self, batch):
-        features, weights = super().forward(batch)
-        scale = torch.ones(len(features), 1, 1, dtype=features.dtype)
-        scale[len(features) // 2 :] = 0.8
-        return features * scale, weights
-
-
-def candidates_of(sentence_id):
-    draw = random.Random(sentence_id)
-    return [(*(draw.randrange(4, 9) for _ in range(draw.randrange(1, 5))), 3) for _ in range(4)]
-
-
-def sentence_loss(model, batch, smoothing=0.0, features=None):
-    features = model(batch)[0] if features is None else features
+def sentence_loss(model, batch, smoothing=0.0):
+    features, _ = model(batch)
     logits = model.decoder.output(features[0])
     return cross_entropy(logits, batch.target_output[0], reduction="sum", label_smoothing=smoothing)
-
-
-def rdrop_loss(model, batch):
-    features = model(batch)[0]
-    p, q = (model.decoder.output(f[0]).log_softmax(-1) for f in (features, 0.8 * features))
-    both = sum(kl_div(*pair, reduction="sum", log_target=True) for pair in ((p, q), (q, p)))
-    losses = sentence_loss(model, batch, 0.2) + sentence_loss(model, batch, 0.2, 0.8 * features)
-    return losses + 3.0 / 2 * both
 
 
 def guided_loss(model, batch):
@@ -124,26 +99,12 @@ def guided_loss(model, batch):
     return loss
 
 
-def risk_loss(model, batch):
-    source, target = batch.source.ids[0, :-1].tolist(), batch.target_output[0, :-1].tolist()
-    candidates = [
-        target,
-        *map(list, {ids[:-1] for ids in candidates_of(int(batch.sentence_ids[0]))} - {tuple(target)}),
-    ]
-    logs = torch.stack([log_probability(model, source, each) for each in candidates])
-    shares = (0.5 * logs).softmax(0)
-    risk = sum(q * (1 - bleu(each, target)) for q, each in zip(shares, candidates, strict=True))
-    return (len(target) + 1) * risk - 0.3 * logs[0]
-
-
 OBJECTIVES = {
-    "plain": (TranslationModule, {}, sentence_loss, 1),
-    "smoothed": (TranslationModule, {"label_smoothing": 0.2}, partial(sentence_loss, smoothing=0.2), 1),
-    "rdrop": (Halved, {"label_smoothing": 0.2, "rdrop_alpha": 3.0}, rdrop_loss, 2),
-    "guided": (TranslationModule, {"guided_alignment_weight": 0.7}, guided_loss, 1),
-    "risk": (TranslationModule, {"objective": MinimumRisk(alpha=0.5, cross_entropy_weight=0.3)}, risk_loss, 1),
-}  # fmt: skip
-"""Class and options of the module, the objective of a sentence by the oracle, and how often it counts a token."""
+    "plain": ({}, sentence_loss),
+    "smoothed": ({"label_smoothing": 0.2}, partial(sentence_loss, smoothing=0.2)),
+    "guided": ({"guided_alignment_weight": 0.7}, guided_loss),
+}
+"""Options of the module, and the objective of a sentence by the oracle."""
 
 
 def module_for(kind, sizes=SIZES, **options):
@@ -152,20 +113,19 @@ def module_for(kind, sizes=SIZES, **options):
         source_vocab_size=data.prepared.source_tokenizer.vocab_size,
         target_vocab_size=data.prepared.target_tokenizer.vocab_size,
     ).train()
-    made, own, *_ = OBJECTIVES[kind]
-    return made(model, partial(torch.optim.SGD, lr=0.0), **own, **options), data
+    return TranslationModule(model, partial(torch.optim.SGD, lr=0.0), **OBJECTIVES[kind][0], **options), data
 
 
 def expected_gradients(kind, model, data, steps):
     """The gradients of each step, whose batches are named by their places."""
-    *_, loss_of, copies = OBJECTIVES[kind]
+    _, loss_of = OBJECTIVES[kind]
     parameters = list(model.parameters())
     sums, counts = [], []
     for batch in data.batches:
         sentences = [Batch.from_split(data.prepared.train, [index]) for index in batch.sentence_ids.tolist()]
         total = sum(loss_of(model, sentence) for sentence in sentences)
         sums.append(torch.autograd.grad(total, parameters))
-        counts.append(copies * sum(int(sentence.target_lengths) for sentence in sentences))
+        counts.append(sum(int(sentence.target_lengths) for sentence in sentences))
     for step in steps:
         num_tokens = sum(counts[place] for place in step)
         yield [sum(sums[place][i] for place in step) / num_tokens for i in range(len(parameters))]
@@ -180,12 +140,7 @@ def assert_equal_steps(found, expected):
 
 
 @pytest.fixture
-def trained(monkeypatch):
-    def fixed(model, batch, num_samples, max_lengths):
-        return [candidates_of(index) for index in batch.sentence_ids.tolist()]
-
-    monkeypatch.setattr(minimum_risk, "sample_translations", fixed)
-
+def trained():
     def train(module, data, callbacks=(), **options):
         seen = Gradients()
         trainer = pl.Trainer(**TRAINER | {"max_epochs": 1, "callbacks": [seen, *callbacks]} | options)
@@ -201,7 +156,7 @@ def in_steps(k, num_batches=7):
 
 @pytest.mark.parametrize(
     ("kind", "k"),
-    [("plain", k) for k in range(1, 6)] + [(kind, 3) for kind in OBJECTIVES if kind != "plain"] + [("risk", 1)],
+    [("plain", k) for k in range(1, 6)] + [(kind, 3) for kind in OBJECTIVES if kind != "plain"],
 )  # fmt: skip
 def test_the_gradient_of_unequal_batches_is_that_of_their_union(trained, kind, k):
     module, data = module_for(kind)

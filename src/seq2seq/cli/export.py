@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from seq2seq.cli.options import Count, File, Output, Precision, Sentence, page_file
+from seq2seq.cli.options import Output, Precision, Sentence, page_file
 from seq2seq.cli.show import PAGE_MARK
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
@@ -18,9 +18,6 @@ def export(
     model: Annotated[str | Path, "MODEL", model_path],
     *,
     output: Output,
-    source: File | None = None,
-    target: File | None = None,
-    beam_size: Count = 5,
     sentence: Sentence = "",
     trust_custom_code: bool = False,
     precision: Precision = "bf16",
@@ -29,7 +26,7 @@ def export(
     """Export a model: ``seq2seq export onnx|attention|page|js|model MODEL -o FILE``
 
     onnx writes the encoder and a decoder step as ONNX graphs into a folder. attention writes the Attention tab as one
-    HTML file, with the records of a run folder or with the translations of --source FILE. page writes the model as one
+    HTML file, with the records of a run folder. page writes the model as one
     HTML file that translates in the browser. js writes it as a module of JavaScript for a page of your own, into a folder
     with an example page. model writes the model of a finished run as a model folder with rounded
     weights and a model card, whose scores are those of the rounded weights.
@@ -38,9 +35,6 @@ def export(
         what: What is written.
         model: A run folder, a model folder, or the name of a shipped model.
         output: File or folder to write.
-        source: attention: translate the lines of a file.
-        target: attention: translations of --source, to be forced.
-        beam_size: attention: hypotheses.
         sentence: page: what it translates when it is opened; without it an example of the model card or of the run.
         trust_custom_code: Import classes that the model folder names.
         precision: model: of the weights.
@@ -50,17 +44,12 @@ def export(
     _require_of(
         what,
         {
-            "--source": (source, None, "attention"),
-            "--target": (target, None, "attention"),
-            "--beam-size": (beam_size, 5, "attention"),
             "--sentence": (sentence, "", "page"),
             "--precision": (precision, "bf16", "model"),
             "--commit": (commit, None, "model"),
         },
     )
-    if what == "attention" and source is None and (target is not None or beam_size != 5):
-        raise InputError("--target and --beam-size translate the lines of --source FILE: give it")
-    if what != "attention" or source is not None:
+    if what != "attention":
         config_of(folder)
     if what in ("onnx", "js", "model") and output.is_file():
         raise InputError(f"-o {output} is a file: give a folder")
@@ -95,9 +84,9 @@ def export(
 
             content = export_page(folder, sentence or next(iter(examples(folder)), ""))
         else:
-            from seq2seq.export.records import attention_page
+            from seq2seq.export.records import recorded_page
 
-            content = attention_page(folder, source, target, beam_size, trusts=trust_custom_code)
+            content = recorded_page(folder)
         output.write_text(content, encoding="utf-8")
         print(f"{output}   {len(content) / 1e6:.1f} MB")
     if is_there:

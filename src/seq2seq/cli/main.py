@@ -23,8 +23,6 @@ COMMANDS = {
     "judge": "judge a change of any program over its seeds",
     "align": "align the words of two files",
     "plot": "draw attention: PNG, PDF, SVG, or a GIF of its formation",
-    "probe": "test whether predictions depend on attention",
-    "record-attention": "write a model's attention for TensorBoard",
     "export": "ONNX, an HTML page of attention or of the model, a model folder",
     "data-report": "check a corpus before training",
 }

@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le
-
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
 from seq2seq.data.addresses import is_address, on_disk
@@ -69,9 +67,6 @@ Output = Annotated[Path, "FILE", output_file]
 
 Count = Positive
 """Of what there is one at least."""
-
-Step = Annotated[int, Ge(0), Le(2**63 - 1)]
-"""A step of a training."""
 
 Page = Annotated[Path, "FILE", page_file]
 """A page that is written."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from seq2seq.data.batch import Batch, EncodedSplit, SourceBatch
     from seq2seq.data.corpora.everyday import EverydayCorpus
     from seq2seq.data.corpora.grammar import GrammarCorpus
-    from seq2seq.data.corpora.hugging_face import HuggingFaceCorpus
     from seq2seq.data.corpora.large import LargeText
     from seq2seq.data.corpora.libreoffice import LibreOfficeHelp
     from seq2seq.data.corpora.multi30k import Multi30k
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from seq2seq.data.split import Split
     from seq2seq.data.tokenizers import (
         CharacterTokenizer,
-        HuggingFaceTokenizer,
         SentencePieceTokenizer,
         Tokenizer,
         WhitespaceTokenizer,
@@ -34,8 +32,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Batch", "CharacterTokenizer", "EncodedSplit", "EverydayCorpus", "GrammarCorpus", "HuggingFaceCorpus",
-    "HuggingFaceTokenizer", "LargeText", "LibreOfficeHelp", "MaxLength", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
+    "Batch", "CharacterTokenizer", "EncodedSplit", "EverydayCorpus", "GrammarCorpus", "LargeText", "LibreOfficeHelp", "MaxLength", "Multi30k", "MultilingualText", "PairsCorpus", "ParallelText",
     "SentencePair", "SentencePieceTokenizer", "SourceBatch", "Split", "Splits", "TabSeparatedText", "TaskCorpus", "Tokenizer", "TorchtextCorpus",
     "TranslationDataModule", "WhitespaceTokenizer", "WordTokenizer",
 ]  # fmt: skip
@@ -48,7 +45,7 @@ def __getattr__(name: str) -> Any:
         "Batch": "batch", "EncodedSplit": "batch", "SourceBatch": "batch", "MaxLength": "datamodule", "TranslationDataModule": "datamodule",
         "Split": "split",
         "EverydayCorpus": "corpora.everyday",
-        "GrammarCorpus": "corpora.grammar", "HuggingFaceCorpus": "corpora.hugging_face", "LargeText": "corpora.large",
+        "GrammarCorpus": "corpora.grammar", "LargeText": "corpora.large",
         "LibreOfficeHelp": "corpora.libreoffice", "Multi30k": "corpora.multi30k", "MultilingualText": "corpora.multilingual",
         "PairsCorpus": "corpora.pairs", "ParallelText": "corpora.parallel", "TabSeparatedText": "corpora.tab_separated",
         "TaskCorpus": "corpora.toy_tasks", "TorchtextCorpus": "corpora.torchtext",

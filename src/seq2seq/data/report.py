@@ -3,7 +3,6 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ FOLD, SHORT = 3, 8
 """An outlier's length ratio differs by this factor; its longer side has at least this many tokens."""
 
 EXAMPLES, MOST_COMMON, WIDTH, LONGEST = 3, 8, 60, 40
-"""Numbers shown: pairs or batches, tokens or characters of each kind, characters of a sentence."""
+"""Numbers shown: pairs, tokens of each kind, characters of a sentence and of a token."""
 
 FEW = 10_000
 """Training pairs below which free text is seldom translated well."""
@@ -52,17 +51,17 @@ def few_pairs(train: EncodedSplit) -> list[str]:
 
 
 def corpus_report(data: "TranslationDataModule") -> str:
-    """Return the report: lengths, unknown tokens, repetition, overlap, unusual characters, batches."""
+    """Return the report: lengths, unknown tokens, repetition, overlap, batches."""
     order = data.train_dataloader().order(0)
     return inspection_report(data.prepared.splits, tokenizers=data.tokenizers, order=order)
 
 
 def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer], order: Order) -> str:
-    """Return counts, lengths, outliers, unknown tokens, repetition, overlap, odd characters and batches.
+    """Return counts, lengths, outliers, unknown tokens, repetition, overlap and batches.
 
     One of the splits is ``train``; `order` has the batches of its first epoch.
     """
-    ratios, unknown, repeated, common, characters, batches = [], [], [], [], [], []
+    ratios, unknown, repeated, common = [], [], [], []
     sides = {name: _sides(split.pairs) for name, split in splits.items()}
     for name, split in splits.items():
         outliers = ratio_outliers(split)
@@ -91,31 +90,17 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
             common.append(
                 f"{name}: pairs that are in train {pairs:,}, pairs whose source is {sources:,}, of {len(split):,}"
             )
-    for number, side in enumerate(("source", "target")):
-        counts = unusual_characters(chain.from_iterable(each[number] for each in sides.values()))
-        bare = sum(not any(map(str.isalpha, text)) for each in sides.values() for text in each[number])
-        characters.append(
-            f"{side}: sentences without a letter {bare:,}; {len(counts):,} unusual{listed(counts)}"
-        )
     train = splits["train"]
     # one special token a side: <eos> of the source, <bos> or <eos> of the target
     lengths = train.source.lengths + 1, train.target.lengths + 1
-    for number, batch in enumerate(order[:EXAMPLES], start=1):
-        widths = [side[batch].max() for side in lengths]
-        alone = _padding([side[batch] for side in lengths], [np.arange(len(batch))])
-        batches.append(
-            f"batch {number}: {counted(len(batch), 'pair')}, padded to {widths[0]} source and {counted(widths[1], 'target token')}; "
-            f"{alone}"
-        )
-        batches.append(f"  {_shown(train.pairs[int(batch[0])])}")
     sizes = [len(batch) for batch in order]
-    batches.append(
-        f"batches: {len(order):,}, of {min(sizes):,} to {counted(max(sizes), 'pair')}; {_padding(lengths, order)}"
-    )
+    batches = [
+        f"{len(order):,}, of {min(sizes):,} to {counted(max(sizes), 'pair')}; {_padding(lengths, order)}"
+    ]
     lines = [table(splits)]
     for name, texts in (
         ("ratios", ratios), ("unknown", unknown), ("repeated", repeated), ("overlap", common),
-        ("characters", characters), ("batches", batches),
+        ("batches", batches),
     ):  # fmt: skip
         lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(texts)]
     return "\n".join(lines + few_pairs(train))
@@ -180,33 +165,6 @@ def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tup
         sum(compared(pair) in pairs for pair in other),
         sum(normalize(pair.texts[0]) in texts for pair in other),
     )
-
-
-def unusual_characters(sentences: Iterable[str]) -> Counter[str]:
-    """Count characters that are unusual in a text.
-
-    Those are letters outside the script that most letters are of, and signs that are seldom meant: controls, invisible
-    marks, private and unassigned characters, U+FFFD.
-    """
-    counts, scripts = Counter(chain.from_iterable(sentences)), Counter[str]()
-    for char in filter(str.isalpha, counts):
-        scripts[_script(char)] += counts[char]
-    main = {script for script, _ in scripts.most_common(1)}
-    return Counter(
-        {
-            char: number
-            for char, number in counts.items()
-            if char == "\N{REPLACEMENT CHARACTER}"
-            or unicodedata.category(char)[0] == "C"
-            or (char.isalpha() and _script(char) not in main)
-        }
-    )
-
-
-def _script(char: str) -> str:
-    """Return the first word of a character's name, such as LATIN; Japanese writes in three scripts."""
-    script = unicodedata.name(char, "?").partition(" ")[0]
-    return "CJK" if script in {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"} else script
 
 
 def padding_share(lengths: NDArray[np.integer], order: Iterable[NDArray[np.integer]]) -> float:

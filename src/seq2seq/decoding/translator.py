@@ -15,7 +15,6 @@ from seq2seq.common.progress import counted, tracked, warn
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag
-from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, UNKNOWN, UNKNOWN_ID
 from seq2seq.data.words import clean, lowered, split_words
@@ -25,7 +24,6 @@ from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, Search, cut, run_search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.evaluation.alignment import argmax_links, word_indices
-from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.models.folder import SavedModel, load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
 
@@ -141,10 +139,6 @@ class Translator:
         tag = clean(sentence).partition(" ")[0]
         own = tag.removeprefix("xx") if self.target_language == "mul" else self.target_language
         return self._languages.get(tag, own)
-
-    def sentence_bleu(self, text: str, pair: SentencePair) -> float:
-        """Return the BLEU of a translation of a pair's source, in the language that it is translated into."""
-        return sentence_bleu_score(text, pair.target, self.language_of(pair.source))
 
     def facts(self) -> dict[str, str | int]:
         """Return languages, classes and number of parameters of the model, the first one of an ensemble."""

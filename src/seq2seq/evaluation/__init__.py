@@ -1,4 +1,4 @@
-"""Scores of translations, word alignment, attention statistics, faithfulness, significance."""
+"""Scores of translations, word alignment, significance."""
 
 from seq2seq.evaluation.metrics import METRICS, Metric, scores_of
 

@@ -22,7 +22,7 @@ from seq2seq.settings.config import CONF
 PLACES = (
     "config.yaml", "overrides.yaml", "metrics.json", "reports.jsonl", "model/config.json", "model/model.safetensors",
     *(f"{folder}/{side}.{kind}" for folder in ("tokenizers", "model") for side in ("source", "target")
-      for kind in ("json", "model", "tokenizer.json")),
+      for kind in ("json", "model")),
     *(f"predictions/{split}.{name}.txt" for split in ("val", "test")
       for name in ("source", "reference", "languages", "greedy", "beam")),
     *(f"checkpoints/{name}.ckpt" for name in ("last", "last.prev", "last.next", "best")),

@@ -1,4 +1,1 @@
-"""Studies of the attention of a trained model: word links, changed weights, faithfulness, statistics of a split.
-
-Nothing of training imports them; the callbacks here are asked for by their groups in ``conf/callbacks``.
-"""
+"""Links between the words of sentence pairs, by the attention of a trained model. Nothing of training imports them."""

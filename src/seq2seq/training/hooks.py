@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
@@ -20,9 +19,9 @@ from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.checkpoint import callbacks_of
-from seq2seq.training.losses import LossSums, StepMean, token_cross_entropy
+from seq2seq.training.losses import LossSums, StepMean
 from seq2seq.training.metrics import SplitScores
-from seq2seq.training.objectives import rdrop_cross_entropy, with_options
+from seq2seq.training.objectives import ObjectiveWithOptions
 from seq2seq.training.parameter_groups import KEYWORDS, ParameterGroups
 from seq2seq.training.schedules import Schedule
 from seq2seq.training.training_sums import TrainingSums
@@ -40,7 +39,7 @@ class Unscaling(Callback):
             scaler.unscale_(optimizer)
 
 
-STORED = "label_smoothing", "word_dropout", "rdrop_alpha", "guided_alignment_weight", "max_nonfinite_steps"
+STORED = "label_smoothing", "word_dropout", "guided_alignment_weight", "max_nonfinite_steps"
 """Arguments that a checkpoint holds, with those of the model."""
 
 
@@ -60,10 +59,9 @@ class ConfiguredModule(pl.LightningModule):
         scheduler: Factory of the learning-rate schedule, called with the optimizer, and `total_steps` if it has this
             argument; None: a constant rate.
         objective: Training objective, called with this module and a batch; returns `LossSums` of the batch and
-            attention weights (B, T, h, S) or None. Examples: `MinimumRisk`, `ScheduledSampling`. None: `teacher_forcing`.
+            attention weights (B, T, h, S) or None. Example: `ScheduledSampling`. None: `teacher_forcing`.
         label_smoothing: Share of the label that is distributed uniformly over the vocabulary.
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
-        rdrop_alpha: Weight of R-Drop: pairs pass twice, and the divergence of the two predictions is added; 0: once.
         guided_alignment_weight: Weight of the loss of the attention weights against the corpus' links between words.
         metrics: Your own scores of greedy translations by name, as ``val/NAME``, see `seq2seq.evaluation.own_scores`.
         max_nonfinite_steps: Number of steps with NaN or infinite loss or gradient to leave out before training fails.
@@ -83,7 +81,6 @@ class ConfiguredModule(pl.LightningModule):
         objective: Callable[[Any, Batch], tuple[LossSums, Tensor | None]] | None = None,
         label_smoothing: Dropout = 0.0,
         word_dropout: Dropout = 0.0,
-        rdrop_alpha: Weight = 0.0,
         guided_alignment_weight: Weight = 0.0,
         metrics: Mapping[str, Any] | None = None,
         max_nonfinite_steps: NotNegative = 0,
@@ -102,11 +99,9 @@ class ConfiguredModule(pl.LightningModule):
         self.limits, self._fits_limits = limits or DEFAULT_LIMITS, limits is None
         self.metrics, self.scores = metrics or {}, SplitScores()
         self.label_smoothing: float = label_smoothing
-        self.loss = partial(rdrop_cross_entropy, alpha=rdrop_alpha) if rdrop_alpha else token_cross_entropy
         self.objective = objective or type(self).teacher_forcing
-        if word_dropout or rdrop_alpha or guided_alignment_weight:
-            options = word_dropout, rdrop_alpha, guided_alignment_weight
-            self.objective = with_options(self.objective, *options)
+        if word_dropout or guided_alignment_weight:
+            self.objective = ObjectiveWithOptions(self.objective, word_dropout, guided_alignment_weight)
         self.step_mean, self.schedule = StepMean(), Schedule(scheduler)
         self.training_sums = TrainingSums(self.step_mean, max_nonfinite_steps)
         self.save_hyperparameters(*STORED, logger=False)  # for `load_from_checkpoint`

@@ -28,10 +28,10 @@ class TranslationModule(ConfiguredModule):
         return self.cross_entropy(batch, features), weights
 
     def cross_entropy(self, batch: Batch, features: Tensor) -> LossSums:
-        """Return the training loss of a batch, with label smoothing and R-Drop as configured."""
+        """Return the training loss of a batch, with label smoothing as configured."""
         is_token = length_mask(batch.target_lengths, batch.target_output.shape[1])
         inputs = features, self.model.decoder.output, batch.target_output, is_token
-        return self.loss(*inputs, label_smoothing=self.label_smoothing)
+        return token_cross_entropy(*inputs, label_smoothing=self.label_smoothing)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the objective of a batch, as its part of the mean over all target tokens of the optimizer step."""

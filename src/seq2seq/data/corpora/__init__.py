@@ -1,1 +1,1 @@
-"""Corpora: text files, tab-separated files, Multi30k, Hugging Face datasets, toy tasks, the built-in corpus; a file each."""
+"""Corpora: text files, tab-separated files, Multi30k, toy tasks, the built-in corpus; a file each."""

@@ -267,8 +267,6 @@ class Tokenizer(ABC):
             made_by = getattr(import_module(module), name, None)
             if not (isinstance(made_by, type) and issubclass(made_by, Tokenizer)):
                 raise InputError(f"{path} names {description['class']!s:.80}, which is no tokenizer")
-            if made_by.__module__.startswith(PACKAGE) and "file" in description["arguments"]:
-                raise InputError("it names a file to read: remove the argument file")
             tokenizer = made_by(**without_unknown(made_by, with_case(description["arguments"]), str(path)))
             if not all(isinstance(token, str) for token in description["tokens"]):
                 raise InputError("a token is no text")

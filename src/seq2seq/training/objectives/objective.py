@@ -1,14 +1,14 @@
-"""Options of every training objective: word dropout, R-Drop, guided alignment."""
+"""Options of every training objective: word dropout, guided alignment."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from seq2seq.common.errors import InputError
-from seq2seq.data.batch import Batch, SourceBatch
+from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
 from seq2seq.models.seq2seq import Seq2Seq
@@ -27,25 +27,10 @@ class Trained(Protocol):
         """Return the training loss of a batch."""
         ...
 
-    def log(self, name: str, value: Tensor, *, sync_dist: bool) -> None:
-        """Log a value."""
-        ...
-
 
 Objective = Callable[[Any, Batch], tuple[LossSums, Tensor | None]]
 """Function of a module and a batch of the training split that returns the sums of the batch, whose `objective` is
 minimized, and the attention weights (B, T, h, S) or None."""
-
-
-def with_options(
-    objective: Objective, word_dropout: float, rdrop_alpha: float, guided_alignment_weight: float
-) -> Objective:
-    """Return an objective with these options, see `TranslationModule`."""
-    if rdrop_alpha and not getattr(objective, "cross_entropy_weight", 1):
-        raise InputError(
-            "module.rdrop_alpha has no effect without cross-entropy: give module.objective.cross_entropy_weight"
-        )
-    return ObjectiveWithOptions(objective, word_dropout, bool(rdrop_alpha), guided_alignment_weight)
 
 
 class ObjectiveWithOptions:
@@ -54,26 +39,20 @@ class ObjectiveWithOptions:
     Args:
         objective: The objective itself.
         word_dropout: Probability of replacing an input token by ``<unk>``.
-        is_doubled: Whether the objective receives the batch followed by a copy of itself, as R-Drop needs; the sums are
-            then means of both.
         guided_alignment_weight: Weight of the loss of the attention weights against gold alignments.
     """
 
-    def __init__(
-        self, objective: Objective, word_dropout: float, is_doubled: bool, guided_alignment_weight: float
-    ) -> None:
-        self.objective, self.word_dropout, self.is_doubled = objective, word_dropout, is_doubled
+    def __init__(self, objective: Objective, word_dropout: float, guided_alignment_weight: float) -> None:
+        self.objective, self.word_dropout = objective, word_dropout
         self.guided_alignment_weight = guided_alignment_weight
         self._guided: tuple[Prepared | None, GuidedAlignment] | None = None
 
     def __call__(self, module: Trained, batch: Batch) -> tuple[LossSums, Tensor | None]:
-        """Return the sums of a batch, and the attention weights (B or 2 B, T, h, S).
+        """Return the sums of a batch, and the attention weights (B, T, h, S).
 
         Raises:
             InputError: Weights are to be guided, and the objective returns none, or the corpus has no links.
         """
-        if self.is_doubled:
-            batch = duplicate_batch(batch)
         if self.word_dropout:
             batch = drop_words(batch, self.word_dropout)
         sums, weights = self.objective(module, batch)
@@ -84,8 +63,6 @@ class ObjectiveWithOptions:
                 )
             loss = self._guided_alignment(module).loss(weights.mean(dim=2), batch)  # of all heads
             sums = replace(sums, objective=sums.objective + self.guided_alignment_weight * loss)
-        if self.is_doubled:
-            sums = LossSums(*(getattr(sums, field.name) / 2 for field in fields(sums)))
         return sums, weights
 
     def _guided_alignment(self, module: Trained) -> GuidedAlignment:
@@ -94,13 +71,6 @@ class ObjectiveWithOptions:
         if self._guided is None or self._guided[0] is not data:
             self._guided = data, GuidedAlignment.of(module.model, data)
         return self._guided[1]
-
-
-def duplicate_batch(batch: Batch) -> Batch:
-    """Return the batch followed by a copy of itself (2 B pairs), for R-Drop."""
-    source = SourceBatch(batch.source.ids.repeat(2, 1), batch.source.lengths.repeat(2))
-    targets = batch.target_input.repeat(2, 1), batch.target_output.repeat(2, 1)
-    return Batch(source, *targets, batch.target_lengths.repeat(2), batch.sentence_ids.repeat(2))
 
 
 def drop_words(batch: Batch, probability: float) -> Batch:
