@@ -39,6 +39,7 @@ COMPUTED = {
     "models.md: context": DECODERS,
     "models.md: plain": DECODERS,
     "models.md: transformer": DECODERS,
+    "models.md: Objectives": "training/test_minimum_risk.py::test_value_and_gradient_are_those_of_enumeration",
     "search.md: Beam search": "test_formulas.py::test_length_penalties_and_limits",
     "search.md: Length limits": "test_formulas.py::test_length_penalties_and_limits",
     "training.md: The loss": "training/test_loss.py::test_sums_equal_torchs_own_cross_entropy",

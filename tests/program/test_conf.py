@@ -31,6 +31,7 @@ TRAINED = [
      *SUBWORDS, *TINY_EPOCH],
     ["attention=local_m", "tokenizer=characters", "logger=csv", "data=tasks", "experiment=dates", *TINY_TASK],
     ["attention=local_p", "scheduler=plateau", "callbacks=early_stopping"],
+    ["attention=monotonic", "logger=none", "objective=minimum_risk"],
     ["attention=multihead", "model.decoder.attention.heads=2", "model=lstm"],
     ["attention=scaled_dot", "encoder=transformer", "model.encoder.heads=2"],
     ["decoder=context", "encoder=lstm", "penalty=gnmt", "decoding.penalty.alpha=1", "debug=profile", "trainer.max_steps=2"],

@@ -201,6 +201,8 @@ FILES = [
         (["data.max_length.over=cut", "data.max_length.tokens=9"], None),
         ([*FILES, "data.split.validation=0.1", "data.alignments=links"], "module.guided_alignment_weight"),
         ([*FILES, "data.split.validation=0.1", "data.alignments=links", "module.guided_alignment_weight=1"], None),
+        (["objective=minimum_risk", "module.label_smoothing=0.1"], "cross_entropy_weight"),
+        (["module.label_smoothing=0.1"], None),
         (["scheduler=plateau", "trainer.limit_val_batches=0"], "validations"),
         (["scheduler=plateau"], None),
     ],

@@ -58,7 +58,6 @@ KINDS = {
     "accumulation and validations": [*CONSTANT, "trainer.max_epochs=2", "trainer.accumulate_grad_batches=3",
                                      "trainer.val_check_interval=4", "callbacks.periodic.every_n_train_steps=1"],
     "ema": [*WORSE, "averaging=ema", "callbacks.averaging.decay=0.9", "trainer.val_check_interval=5"],
-    "epoch mean": [*WORSE, "averaging=epoch_mean", "callbacks.averaging.start_epoch=2"],
     "groups": [*CONSTANT, "trainer.max_epochs=3", "+optimizer.groups=[{pattern: encoder, lr: 0.05, frozen: 2}]",
                "+optimizer.decay_vectors=false"],
     "rate finder": [*CONSTANT, "trainer.max_epochs=2", "callbacks=lr_finder", "callbacks.lr_finder.num_training_steps=14",

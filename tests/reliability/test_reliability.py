@@ -182,10 +182,20 @@ def test_a_run_that_is_killed_after_its_scores_are_logged_logs_the_same(whole, p
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path):
+@pytest.mark.parametrize(
+    "objective", [pytest.param("minimum_risk", marks=pytest.mark.long), "scheduled_sampling"]
+)
+def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
     (tmp_path / "kill.py").write_text(KILL)
-    run = [*RUN, "objective=scheduled_sampling", "module.objective.ramp_steps=10", "trainer.max_epochs=1",
-           "callbacks.attention.heatmaps=1", "+callbacks.kill._target_=kill.Kill"]  # fmt: skip
+    run = [
+        *RUN,
+        f"objective={objective}",
+        "trainer.max_epochs=1",
+        "callbacks.attention.heatmaps=1",
+        "+callbacks.kill._target_=kill.Kill",
+    ]
+    if objective == "scheduled_sampling":
+        run.append("module.objective.ramp_steps=10")
     program(*run, "name=whole", cwd=tmp_path, KILL_AT="setup 0", check=0)
     killed = program(*run, "name=run", cwd=tmp_path, KILL_AT="on_train_batch_start 6")
     assert killed.status == -signal.SIGKILL

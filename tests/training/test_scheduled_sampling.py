@@ -9,15 +9,10 @@ from torch.nn.functional import cross_entropy
 
 from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
 from seq2seq.training import ScheduledSampling, TranslationModule
-from tests.small import batch_of, model_of
+from tests.small import model_of
+from tests.training.test_minimum_risk import batch
 
-SOURCES = [[5, 6, 7, 8], [9, 4], [10, 10, 6]]
-TARGETS = [[4, 5, 6], [7], [8, 9, 9, 5, 4]]
 DECODERS = [{}, {"decoder": "luong"}, {"decoder": "plain"}, {"score": "coverage", "num_layers": 2}]
-
-
-def batch():
-    return batch_of(SOURCES, TARGETS)
 
 
 def module_of(objective, step=0, **options):

@@ -20,10 +20,12 @@ from torch.utils.data import DataLoader
 from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch
-from seq2seq.training import LossSums, TranslationModule
+from seq2seq.training import LossSums, MinimumRisk, TranslationModule
 from seq2seq.training.losses import StepMean
+from seq2seq.training.objectives import minimum_risk
 from seq2seq.training.resume import ResumeState
 from tests.small import model_of
+from tests.training.test_minimum_risk import bleu, log_probability
 from tests.training.test_module import TRAINER
 
 pytestmark = pytest.mark.filterwarnings(
@@ -83,6 +85,11 @@ class Gradients(pl.Callback):
             torch.save((self.steps, self.losses), self.path)
 
 
+def candidates_of(sentence_id):
+    draw = random.Random(sentence_id)
+    return [(*(draw.randrange(4, 9) for _ in range(draw.randrange(1, 5))), 3) for _ in range(4)]
+
+
 def sentence_loss(model, batch, smoothing=0.0):
     features, _ = model(batch)
     logits = model.decoder.output(features[0])
@@ -99,9 +106,22 @@ def guided_loss(model, batch):
     return loss
 
 
+def risk_loss(model, batch):
+    source, target = batch.source.ids[0, :-1].tolist(), batch.target_output[0, :-1].tolist()
+    candidates = [
+        target,
+        *map(list, {ids[:-1] for ids in candidates_of(int(batch.sentence_ids[0]))} - {tuple(target)}),
+    ]
+    logs = torch.stack([log_probability(model, source, each) for each in candidates])
+    shares = (0.5 * logs).softmax(0)
+    risk = sum(q * (1 - bleu(each, target)) for q, each in zip(shares, candidates, strict=True))
+    return (len(target) + 1) * risk - 0.3 * logs[0]
+
+
 OBJECTIVES = {
     "plain": ({}, sentence_loss),
     "smoothed": ({"label_smoothing": 0.2}, partial(sentence_loss, smoothing=0.2)),
+    "risk": ({"objective": MinimumRisk(alpha=0.5, cross_entropy_weight=0.3)}, risk_loss),
     "guided": ({"guided_alignment_weight": 0.7}, guided_loss),
 }
 """Options of the module, and the objective of a sentence by the oracle."""
@@ -140,7 +160,12 @@ def assert_equal_steps(found, expected):
 
 
 @pytest.fixture
-def trained():
+def trained(monkeypatch):
+    def fixed(model, batch, num_samples, max_lengths):
+        return [candidates_of(index) for index in batch.sentence_ids.tolist()]
+
+    monkeypatch.setattr(minimum_risk, "sample_translations", fixed)
+
     def train(module, data, callbacks=(), **options):
         seen = Gradients()
         trainer = pl.Trainer(**TRAINER | {"max_epochs": 1, "callbacks": [seen, *callbacks]} | options)
@@ -156,7 +181,7 @@ def in_steps(k, num_batches=7):
 
 @pytest.mark.parametrize(
     ("kind", "k"),
-    [("plain", k) for k in range(1, 6)] + [(kind, 3) for kind in OBJECTIVES if kind != "plain"],
+    [("plain", k) for k in range(1, 6)] + [(kind, 3) for kind in OBJECTIVES if kind != "plain"] + [("risk", 1)],
 )  # fmt: skip
 def test_the_gradient_of_unequal_batches_is_that_of_their_union(trained, kind, k):
     module, data = module_for(kind)

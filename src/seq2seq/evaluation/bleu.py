@@ -1,6 +1,8 @@
 """BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018), with the tokenizer for the language."""
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -115,3 +117,28 @@ def bleu_of(statistics: NDArray[Any]) -> NDArray[Any]:
         scored = 100 * brevity * precision
     is_scored = (total > 0).all(axis=-1) & found.any(axis=-1)
     return np.where(is_scored, scored, 0.0)
+
+
+def smoothed_sentence_bleu(
+    hypothesis: Sequence[Hashable], reference: Sequence[Hashable], *, max_order: int = 4
+) -> float:
+    """Score one translation from 0 to 1 by BLEU+1 (Lin and Och 2004).
+
+        exp(min(0, 1 - len(reference) / len(hypothesis))) * (prod_n p_n) ^ (1 / k),  n = 1..k
+
+    p_n is the share of the hypothesis's n-grams that the reference holds, each counted at most as often as
+    there; for n > 1 one is added to both counts, so that a sentence without a common n-gram has a score.
+    k is `max_order`; tokens may be of any kind.
+    """
+    if not hypothesis:
+        return 0.0
+    product = 1.0
+    for order in range(1, max_order + 1):
+        ngrams, added = _ngrams(hypothesis, order), int(order > 1)
+        common = (ngrams & _ngrams(reference, order)).total()
+        product *= (common + added) / (ngrams.total() + added)
+    return math.exp(min(0.0, 1 - len(reference) / len(hypothesis))) * product ** (1 / max_order)
+
+
+def _ngrams(tokens: Sequence[Hashable], order: int) -> Counter[tuple[Hashable, ...]]:
+    return Counter(tuple(tokens[start : start + order]) for start in range(len(tokens) - order + 1))

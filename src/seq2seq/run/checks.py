@@ -37,6 +37,7 @@ EFFECTS: tuple[tuple[str, str, Any], ...] = (
     ("data.alignments", "module.guided_alignment_weight", 0),
     ("data.max_length.over", "data.max_length.tokens", None),
     ("data.new_tokens", "init_from", None),
+    ("module.label_smoothing", "module.objective.cross_entropy_weight", 0),
 )
 """Key, and the other key and its value with which the first has no effect."""
 

@@ -5,7 +5,7 @@ from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from seq2seq.training.lines import EpochLines, Report, TranslationSamples
 from seq2seq.training.losses import LossSums
 from seq2seq.training.module import TranslationModule
-from seq2seq.training.objectives import GuidedAlignment, ScheduledSampling
+from seq2seq.training.objectives import GuidedAlignment, MinimumRisk, ScheduledSampling
 from seq2seq.training.rate_finder import RateFinder
 from seq2seq.training.resume import ResumeState
 from seq2seq.training.schedules import moving_average, warmup_constant, warmup_cosine, warmup_ema
@@ -13,7 +13,7 @@ from seq2seq.training.signals import StopOnSignal
 from seq2seq.training.trackers import MLflowOfRun, WandbOfRun
 
 __all__ = [
-    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "GuidedAlignment", "LossSums", "MLflowOfRun", "PeriodicCheckpoint",
+    "AttentionLogger", "DurableCheckpointIO", "EpochLines", "GuidedAlignment", "LossSums", "MLflowOfRun", "MinimumRisk", "PeriodicCheckpoint",
     "RateFinder", "Report", "ResumeState", "ScheduledSampling", "StopOnSignal", "TranslationModule", "TranslationSamples",
     "WandbOfRun", "moving_average", "warmup_constant", "warmup_cosine", "warmup_ema",
 ]  # fmt: skip

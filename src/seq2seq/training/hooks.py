@@ -59,7 +59,7 @@ class ConfiguredModule(pl.LightningModule):
         scheduler: Factory of the learning-rate schedule, called with the optimizer, and `total_steps` if it has this
             argument; None: a constant rate.
         objective: Training objective, called with this module and a batch; returns `LossSums` of the batch and
-            attention weights (B, T, h, S) or None. Example: `ScheduledSampling`. None: `teacher_forcing`.
+            attention weights (B, T, h, S) or None. Examples: `MinimumRisk`, `ScheduledSampling`. None: `teacher_forcing`.
         label_smoothing: Share of the label that is distributed uniformly over the vocabulary.
         word_dropout: Probability of replacing an input token by ``<unk>`` in training.
         guided_alignment_weight: Weight of the loss of the attention weights against the corpus' links between words.

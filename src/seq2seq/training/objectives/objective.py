@@ -27,6 +27,10 @@ class Trained(Protocol):
         """Return the training loss of a batch."""
         ...
 
+    def log(self, name: str, value: Tensor, *, sync_dist: bool) -> None:
+        """Log a value."""
+        ...
+
 
 Objective = Callable[[Any, Batch], tuple[LossSums, Tensor | None]]
 """Function of a module and a batch of the training split that returns the sums of the batch, whose `objective` is

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from seq2seq.common.numbers import NotNegative, Share, require_bounds
 from seq2seq.data.batch import Batch
-from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
-from seq2seq.decoding.search import Sampling, sample_tokens
 from seq2seq.training.losses import LossSums
+from seq2seq.training.objectives.minimum_risk import draw_token
 from seq2seq.training.objectives.objective import Trained
 
 
@@ -56,10 +55,3 @@ class ScheduledSampling:
                 weights.append(step_weights)
         all_weights = torch.stack(weights, dim=1) if weights else None
         return module.cross_entropy(batch, torch.stack(features, dim=1)), all_weights
-
-
-def draw_token(logits: Tensor, uniform: Tensor) -> Tensor:
-    """Sample tokens (N,) from softmax(logits) (N, V) with uniform random numbers (N,); never padding or ``<bos>``."""
-    logits = logits.detach().to(torch.promote_types(logits.dtype, torch.float32))
-    logits[:, [PADDING_ID, BEGIN_ID]] = -torch.inf
-    return sample_tokens(logits, uniform, Sampling())
