@@ -6,7 +6,7 @@ import torch
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, END_ID, PADDING_ID
-from seq2seq.decoding.greedy import argmax, greedy_search
+from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.search import LengthPenalty, Sampling, beam_search, sample_search, sample_tokens, top_k
 from seq2seq.models.limits import LengthLimits
 from tests.small import VARIANTS, model_of
@@ -220,6 +220,3 @@ def test_the_largest_logits_are_those_of_topk_and_the_first_of_equals(size):
     logits[1, :, :3] = -torch.inf
     for found, expected in zip(top_k(logits, 5), logits.topk(5), strict=True):
         torch.testing.assert_close(found, expected)
-    numbers = torch.randint(0, 50, (300, 2, size), generator=generator).float()
-    numbers[0] = -torch.inf
-    assert torch.equal(argmax(numbers), numbers.argmax(dim=-1))

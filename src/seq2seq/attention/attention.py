@@ -133,7 +133,7 @@ class Attention(nn.Module):
         sizes = {"query_size": query_size, "normalizer": normalizer}
         self.alignment = None if alignment is None else alignment(**sizes)
         self.dropout = nn.Dropout(dropout)
-        # coverage, local and monotonic attention depend on the weights of earlier steps: they have a `history_class`
+        # of kinds that depend on the weights of earlier steps: coverage, local and monotonic attention; else None
         kind: Any = self.alignment or self.score
         self.history_class = kind.history_class if alignment else getattr(kind, "history_class", None)
 
@@ -156,7 +156,9 @@ class Attention(nn.Module):
         queries = query.view(memory.states.shape[0], -1, query.shape[-1])  # (B, Q, d_q)
         is_token, new_state = memory.source_is_token.unsqueeze(1), ()  # (B, 1, S)
         if self.history_class is None:
-            keys = memory.keys  # a score with `project_keys` reads the third argument, others the second
+            keys = (
+                memory.keys
+            )  # `AdditiveScore` reads the third argument, W_k m_j; scores without `project_keys` the second
             scores = self.score(queries, keys, keys)  # (B, Q, S)
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:

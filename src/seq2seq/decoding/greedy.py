@@ -1,7 +1,7 @@
 """Greedy search, and the step that all searches share.
 
-Shapes: B sentences of the batch, N sentences still in the search, W hypotheses of each (1 in greedy search), together
-the N W rows of `Decoder.step`, V vocabulary size, S source length.
+Shapes: B sentences of the batch, U of them unfinished, W hypotheses of each (1 in greedy search), together the N = U W
+rows of `Decoder.step`, V vocabulary size, S source length.
 """
 
 import math
@@ -20,22 +20,6 @@ from seq2seq.models.seq2seq import Seq2Seq
 
 ROWS = 128
 """Number of hypotheses whose logits are computed at once, so that these fit into the caches of the CPU."""
-GROUP_SIZE = 64
-"""Number of adjacent elements in a group of `argmax`."""
-
-
-def argmax(numbers: Tensor) -> Tensor:
-    """Compute `torch.argmax` over the last axis, several times as fast: the best group, then the best of it and the rest."""
-    num_whole = numbers.shape[-1] // GROUP_SIZE * GROUP_SIZE
-    if num_whole <= GROUP_SIZE:
-        return numbers.argmax(dim=-1)
-    grouped = numbers[..., :num_whole].unflatten(-1, (-1, GROUP_SIZE))
-    group = grouped.amax(dim=-1).argmax(dim=-1, keepdim=True)
-    in_group = grouped.gather(-2, group.unsqueeze(-1).expand(*group.shape, GROUP_SIZE)).squeeze(-2)
-    rest = numbers[..., num_whole:]
-    positions = torch.cat([in_group, rest], dim=-1).argmax(dim=-1)
-    start = torch.where(positions < GROUP_SIZE, group.squeeze(-1) * GROUP_SIZE, num_whole - GROUP_SIZE)
-    return start + positions
 
 
 @torch.no_grad()
@@ -44,7 +28,7 @@ def greedy_search(
     source: SourceBatch,
     *,
     limits: LengthLimits = DEFAULT_LIMITS,
-    choose: Callable[[Tensor, Tensor, int], Tensor] = lambda log_probs, *_: argmax(log_probs),
+    choose: Callable[[Tensor, Tensor, int], Tensor] = lambda log_probs, *_: log_probs.max(dim=1).indices,
 ) -> list[Hypothesis]:
     """Translate a batch of sentences with the most probable token at each step; return one hypothesis per sentence.
 
@@ -59,14 +43,14 @@ def greedy_search(
         'Je vois le chien.'
 
     Args:
-        models: A model, or the members of an ensemble.
+        models: A model, or the members of an ensemble, without dropout (`eval`).
         source: The sentences (B).
-        limits: Minimum and maximum length of a translation, relative to the source length.
+        limits: Minimum and maximum length of a translation, by the source length S; by default 0 and 2 S + 10.
         choose: Function of log-probabilities (n, V), their sentences (n,) and the position of the token, from 0, that
             returns tokens (n,); by default the most probable ones.
     """
     stepper = Stepper(models, source, limits)  # encodes the source
-    tokens = torch.full_like(stepper.sentences, BEGIN_ID)  # the previous ones (N,)
+    tokens = torch.full_like(stepper.sentences, BEGIN_ID)  # the previous ones (U,)
     steps = list[list[Tensor]]()  # of all B sentences: tokens, their log-probabilities, and weights (B, S)
 
     def next_tokens(log_probs: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,7 +79,7 @@ class Stepper:
     averaged over the members of an ensemble. Arguments as in `greedy_search`.
 
     Attributes:
-        sentences: Index in the batch of each sentence that is still in the search (N,); at first all.
+        sentences: Index in the batch of each sentence that is unfinished (U,); at first all.
         max_lengths, lengths: Maximum and current number of tokens of the hypotheses of each sentence of the batch (B,).
         length: Number of tokens of the sentences that are still in the search.
     """
@@ -118,13 +102,13 @@ class Stepper:
         """Compute one step of all hypotheses, and choose their next tokens.
 
         Args:
-            tokens: Previous token of each hypothesis (N, W).
+            tokens: Previous token of each hypothesis (U, W).
             choose: Function of the log-probabilities of the next tokens (n, V), which it may modify, and the sentences
                 (n,) of n hypotheses, for `ROWS` at a time; returns tensors of n rows.
-            active: Indices of the hypotheses to choose for, among all N W (C,); None: all, as in greedy search.
+            active: Indices of the hypotheses to choose for, among all N (C,); None: all, as in greedy search.
 
         Returns:
-            What `choose` returns, of all these hypotheses (C, …); attention weights (N, W, S), averaged over heads and
+            What `choose` returns, of all these hypotheses (C, …); attention weights (U, W, S), averaged over heads and
             members with attention; S = 0 if no member has attention. A probability that is NaN raises `NotFinite`.
         """
         self.length += 1
@@ -141,7 +125,7 @@ class Stepper:
             pairs = zip(self._members, features, strict=True)
             logs = [at_least_float32(m.decoder.output(each[rows])).log_softmax(dim=-1) for m, each in pairs]
             log_probs = logs[0]
-            if len(logs) > 1:  # log of the mean probability of the members
+            if len(logs) > 1:  # an ensemble: log of the mean probability of the members
                 log_probs = torch.stack(logs).logsumexp(dim=0) - math.log(len(logs))
             check_numbers(log_probs[:, END_ID])  # one NaN makes the whole row NaN
             sentences = self.sentences[active[rows] // tokens.shape[1]]
@@ -152,21 +136,21 @@ class Stepper:
         return [torch.cat(parts) for parts in zip(*chosen, strict=True)], weights.unflatten(0, tokens.shape)
 
     def is_end(self, tokens: Tensor) -> Tensor:
-        """Return whether the hypotheses (N, …) end with these tokens: they are ``<eos>``, or the last that may be."""
+        """Return whether the hypotheses (U, …) end with these tokens: they are ``<eos>``, or the last that may be."""
         is_last = self.max_lengths[self.sentences] <= self.length
         return (tokens == END_ID) | is_last.view(-1, *[1] * (tokens.ndim - 1))
 
     def in_batch(self, part: Tensor) -> Tensor:
-        """Return values (B, …) of all sentences from those of the N in the search; 0 for the others."""
+        """Return values (B, …) of all sentences from those of the unfinished; 0 for the others."""
         return part.new_zeros(len(self.lengths), *part.shape[1:]).index_copy_(0, self.sentences, part)
 
     def select(self, kept: Tensor, parents: Tensor | None = None) -> None:
-        """Keep the sentences with the indices `kept`, among the N, for the next step.
+        """Keep the sentences with the indices `kept`, among the unfinished, for the next step.
 
-        `parents` (N, X) are the indices, among the W hypotheses of a sentence, of those that X new ones continue; None: all W.
+        `parents` (U, X) are the indices, among the W hypotheses of a sentence, of those that X new ones continue; None: all W.
         """
         num_rows = len(self._states[0][0])
-        rows = torch.arange(num_rows, device=kept.device).view(len(self.sentences), -1)  # (N, W)
+        rows = torch.arange(num_rows, device=kept.device).view(len(self.sentences), -1)  # (U, W)
         rows = rows if parents is None else rows[:, :1] + parents  # the sentence's first row + index
         if len(kept) < len(rows):
             self.sentences, rows = self.sentences[kept], rows[kept]

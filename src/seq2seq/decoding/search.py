@@ -21,10 +21,13 @@ from seq2seq.common.numbers import NotNegative, Positive, Ratio, Weight, require
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.vocabulary import BEGIN_ID, PADDING_ID
 from seq2seq.decoding import BeamSize, PenaltyName
-from seq2seq.decoding.greedy import GROUP_SIZE, Stepper, greedy_search
+from seq2seq.decoding.greedy import Stepper, greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis, Models
 from seq2seq.models.limits import DEFAULT_LIMITS, MAX_TOKENS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
+
+GROUP_SIZE = 64
+"""Number of adjacent elements in a group of `top_k`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,10 +51,10 @@ class BahdanauDecoder(RecurrentDecoder):
         **options: Unpack[RecurrentOptions],
     ) -> None:
         size = embedding.embedding_dim
-        of_base = {"hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
+        sizes = {"input_size": size, "hidden_size": hidden_size, "feature_size": readout_size or hidden_size}
         # makes `embedding`; `stack`, a GRU cell for each layer, the lowest with W_1 and b_x; `bridge`, for s_0; `output`,
-        # W_o and b_o, which loss and searches apply; and the dropouts
-        super().__init__(embedding, summary_size, input_size=size, **of_base, **options)
+        # W_o and b_o, which loss and searches apply; `embedding_dropout` and `output_dropout`
+        super().__init__(embedding, summary_size, **sizes, **options)
         self.context_gates = nn.Linear(memory_size, self.stack.gates_size, bias=False)  # W_2
         query_size = hidden_size + (size if query_with_embedding else 0)
         self.attention = attention(query_size=query_size, memory_size=memory_size)
@@ -95,7 +95,7 @@ class BahdanauDecoder(RecurrentDecoder):
         return self.output_dropout(features)
 
     def step(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State, Tensor]:
-        """Compute one step, see `Decoder.step`."""
+        """Return features (N, R), the new state, and weights (N, h, S), from tokens y_{t-1} (N,) and the previous state."""
         embedded = self.embedding_dropout(self.embedding(tokens))  # e (N, E)
         gates = self.stack.input_gates(embedded)  # W_1 e + b_x (N, G)
         top, context, weights, state = self.recur(embedded, gates, state, memory)
@@ -104,7 +104,7 @@ class BahdanauDecoder(RecurrentDecoder):
     def forward(
         self, target_input: Tensor, memory: Memory, target_lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Compute all steps (teacher forcing), see `Decoder.forward`; a loop over `recur` only, which is faster."""
+        """Return features (B, T, R) and weights (B, T, h, S) of all steps (teacher forcing), in a loop over `recur` only."""
         packed, sizes, order = pack_steps(target_input, target_lengths)  # n tokens, step by step
         embedded = self.embedding_dropout(self.embedding(packed.data))  # e (n, E)
         gates = self.stack.input_gates(embedded)  # W_1 e + b_x (n, G)

@@ -20,7 +20,10 @@ class GRUCell(nn.Module):
     computed for all steps at once. The state is the output h (N, H).
     """
 
-    num_gates, state_factor = 3, 1  # sizes of x and of the state, in multiples of H
+    num_gates, state_factor = (
+        3,
+        1,
+    )  # sizes of x and of the state, in multiples of H; `LSTMCell`, with [h; c], has others
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -31,13 +34,13 @@ class GRUCell(nn.Module):
             nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def forward(self, gates: Tensor, state: Tensor) -> Tensor:
-        """Return the new state (N, H) from x (N, 3 H), before sigmoid and tanh, and the previous state."""
+        """Return the new state (N, H) from `gates`, x (N, 3 H) of `input_gates`, and the previous state."""
         sizes = [2 * self.hidden_size, self.hidden_size]
         input_rz, input_n = gates.to(state.dtype).split(sizes, dim=-1)  # float32, also under autocast
         state_rz, state_n = self.state_gates(state).to(state.dtype).split(sizes, dim=-1)
         reset, update = torch.sigmoid(input_rz + state_rz).chunk(2, dim=-1)
         candidate = torch.tanh(input_n + reset * state_n)
-        return torch.lerp(candidate, state, update)
+        return torch.lerp(candidate, state, update)  # (1 - z) * n + z * h
 
     def output(self, state: Tensor) -> Tensor:
         """Return the output h (N, H) of a state."""
@@ -127,8 +130,8 @@ class DeepOutput(nn.Module):
 def pack_steps(tokens: Tensor, lengths: Tensor | None) -> tuple[PackedSequence, list[int], Tensor]:
     """Put the tokens (B, T) in the order of the steps, so that padding is never computed.
 
-    Each step has the longest sentences first, and fewer rows than the one before it where sentences have ended. Without
-    lengths (B,), all tokens are real.
+    Each step has the longest sentences first, and fewer rows than the one before it where sentences have ended: of two
+    sentences of 2 and 3 tokens, the rows are 2, 2, 1 and the order is 1, 0. Without lengths (B,), all tokens are real.
 
     Returns:
         The tokens, the number of rows of each step, and the order of the sentences (B,).

@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention.attention import Memory
 from seq2seq.attention.masking import length_mask
-from seq2seq.common.numbers import Dropout, Few, Size
+from seq2seq.common.numbers import Dropout, Few, Size  # numbers with bounds
 from seq2seq.data.batch import Batch, SourceBatch
 from seq2seq.models.decoder import Decoder, dropouts
 from seq2seq.models.encoder import Encoder
@@ -49,7 +49,8 @@ class Seq2Seq(nn.Module):
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return features (B, T, R) and attention weights (B, T, h, S) of all target positions, zero on padding.
 
-        The decoder reads the reference, ``<bos>`` and the target tokens, not its predictions (teacher forcing).
+        A source is its tokens, ``<eos>`` and padding. The decoder reads the reference, ``<bos>`` and the target tokens, not
+        its predictions (teacher forcing), to predict the tokens and ``<eos>``. Lengths count ``<eos>`` or ``<bos>``.
         ``decoder.output`` maps features to logits (B, T, V); the loss does it in parts, which takes less memory.
         """
         return self.decoder(batch.target_input, self.encode(batch.source), batch.target_lengths)
@@ -88,7 +89,7 @@ class GRUEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.output_size = hidden_size * (2 if bidirectional else 1)
-        states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # [h; c] or h
+        states_of_layer = 2 if self.recurrent_class is nn.LSTM else 1  # of `LSTMEncoder` [h; c], of a GRU h
         self.summary_size = num_layers * states_of_layer * self.output_size
         rates = embedding_dropout, dropout, output_dropout  # None: `dropout`
         self.embedding_dropout, self.dropout, self.output_dropout = dropouts(rates, dropout)
@@ -97,11 +98,12 @@ class GRUEncoder(Encoder):
         self.layers = nn.ModuleList(layer(size, hidden_size) for size in sizes)
 
     def forward(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode a batch of sentences, see `Encoder.forward`."""
+        """Return states (B, S, M), zero on padding, and summaries (B, F), from embedded tokens (B, S, E) and lengths (B)."""
         outputs, final_states, lengths = embedded, [], lengths.cpu()
         input_dropouts = [self.embedding_dropout] + [self.dropout] * (len(self.layers) - 1)
         for layer, input_dropout in zip(self.layers, input_dropouts, strict=True):
             inputs = input_dropout(outputs)
+            # without padding, so that the backward direction begins, and the forward one ends, at the last real token
             packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
             packed, final = layer(packed)
             outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.attention.masking import at_least_float32
-from seq2seq.decoding.greedy import argmax
 
 CHUNK_ROWS = {"cpu": 512, "cuda": 8192}
 """Number of tokens whose logits exist at once: on a CPU those that its caches hold, elsewhere its memory."""
@@ -53,10 +52,12 @@ def token_cross_entropy(
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
     """
-    weights = [each for each in output.parameters() if each.requires_grad]  # passed to get gradients
+    parameters = [
+        each for each in output.parameters() if each.requires_grad
+    ]  # arguments, or they get no gradient
     nll, objective, num_correct = CrossEntropy.apply(
-        features[is_token], targets[is_token], output, label_smoothing, torch.is_grad_enabled(), *weights
-    )
+        features[is_token], targets[is_token], output, label_smoothing, torch.is_grad_enabled(), *parameters
+    )  # within `forward` of a `Function` it is never enabled
     return LossSums(nll, objective, num_correct, is_token.sum())
 
 
@@ -69,10 +70,10 @@ class CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, features: Tensor, targets: Tensor, output: nn.Module, eps: float, differentiates: bool,
-        *weights: Tensor,
+        *parameters: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Return the sums of -log p_y, of the smoothed loss and of correct tokens over features (n, R) and targets (n,)."""
-        ctx.gradients = [torch.empty_like(features), *map(torch.zeros_like, weights)]
+        ctx.gradients = [torch.empty_like(features), *map(torch.zeros_like, parameters)]
         rows, sums = CHUNK_ROWS.get(features.device.type, CHUNK_ROWS["cuda"]), []
         for start in range(0, len(features), rows):
             chunk = features[start : start + rows].detach().requires_grad_()
@@ -80,15 +81,15 @@ class CrossEntropy(torch.autograd.Function):
             with torch.set_grad_enabled(differentiates):
                 logits = output(chunk)  # (n, V)
             exact = at_least_float32(logits.detach())
-            chosen, p = argmax(exact).unsqueeze(1), exact.softmax(dim=1)  # `torch.argmax`, faster
-            log_total = exact.gather(1, chosen) - p.gather(1, chosen).log()  # logsumexp, from p
+            p, (largest, chosen) = exact.softmax(dim=1), exact.max(dim=1, keepdim=True)
+            log_total = largest - p.gather(1, chosen).log()  # logsumexp; the largest p is 1 / V at least
             nll = (log_total - exact.gather(1, target)).sum()  # -log p_y
             uniform = (log_total - exact.mean(dim=1, keepdim=True)).sum() if eps else 0.0
             sums.append((nll, (1 - eps) * nll + eps * uniform, (chosen == target).sum()))
             if differentiates:
                 p.scatter_add_(1, target, p.new_full((1, 1), eps - 1).expand_as(target))
                 gradient = (p.sub_(eps / p.shape[1]) if eps else p).to(logits.dtype)  # the one above
-                found = torch.autograd.grad(logits, [chunk, *weights], gradient, allow_unused=True)
+                found = torch.autograd.grad(logits, [chunk, *parameters], gradient, allow_unused=True)
                 ctx.gradients[0][start : start + rows] = found[0]
                 for total, of_chunk in zip(ctx.gradients[1:], found[1:], strict=True):
                     if of_chunk is not None:
@@ -100,9 +101,9 @@ class CrossEntropy(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, _: Any, gradient: Tensor, __: Any) -> tuple[Tensor | None, ...]:
-        """Scale the gradients that `forward` computed."""
-        of_features, *of_weights = (each * gradient.to(each.dtype) for each in ctx.gradients)
-        return of_features, None, None, None, None, *of_weights
+        """Multiply the gradients that `forward` computed by that of the sum, which is one number (chain rule)."""
+        of_features, *of_parameters = (each * gradient.to(each.dtype) for each in ctx.gradients)
+        return of_features, None, None, None, None, *of_parameters
 
 
 class StepMean:
@@ -120,7 +121,10 @@ class StepMean:
         self.sums, self.of_batches = torch.zeros(4), list[Tensor]()
 
     def add(self, batch: int, sums: LossSums, module: pl.LightningModule) -> Tensor:
-        """Return what is differentiated for a batch, from its index in the epoch and its sums."""
+        """Return what is differentiated for a batch, from its index in the epoch and its sums.
+
+        In one process, with one batch a step, that is objective / number of tokens.
+        """
         trainer, of_batch = module.trainer, sums.stacked()
         total, before = trainer.strategy.reduce(of_batch.clone(), reduce_op="sum"), list[Tensor]()
         if batch % trainer.accumulate_grad_batches:  # not the first of the step

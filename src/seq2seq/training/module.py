@@ -16,7 +16,12 @@ from seq2seq.training.losses import LossSums, token_cross_entropy
 
 
 class TranslationModule(ConfiguredModule):
-    """Trains a `Seq2Seq` on batches of `seq2seq.data.Batch`; its arguments, and what it logs: `ConfiguredModule`."""
+    """Trains a `Seq2Seq` on batches of `seq2seq.data.Batch`; its arguments, and what it logs: `ConfiguredModule`.
+
+    Lightning's loop calls, for each batch, `training_step` and ``backward``, and for each step of the optimizer
+    `configure_gradient_clipping`, ``optimizer.step()``, the schedule and ``zero_grad()``. By default `objective` is
+    `teacher_forcing`, `loss` is `token_cross_entropy`, `step_mean` is a `StepMean`, and the optimizer is Adam.
+    """
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return features (B, T, R) and attention weights (B, T, h, S) of a batch (teacher forcing)."""
@@ -49,7 +54,7 @@ class TranslationModule(ConfiguredModule):
         norm = get_total_norm([each.grad for each in parameters if each.grad is not None])
         if gradient_clip_val and gradient_clip_algorithm == "value":
             clip_grad_value_(parameters, gradient_clip_val)
-        elif gradient_clip_val:  # Lightning's own clipping refuses fused optimizers
+        elif gradient_clip_val:  # Lightning's own clipping refuses Adam with fused=true, the default
             clip_grads_with_norm_(parameters, gradient_clip_val, norm)
         # the only values that a step waits for; `ConfiguredModule` logs them
         self.step_sums = torch.stack([*self.step_mean.sums, norm]).cpu().double()

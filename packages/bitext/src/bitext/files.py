@@ -211,7 +211,7 @@ def decoded(file: io.BufferedReader, name: str, kind: str = "text") -> Iterator[
         given = "" if name == "standard input" else f" {name}"
         raise FormatError(
             f"{name}, line {number}: byte 0x{error.object[error.start]:02x} is not UTF-8: convert the file, for "
-            f"example with iconv -f LATIN1 -t UTF-8{given}"
+            f"example with iconv -f WINDOWS-1252 -t UTF-8{given}"
         ) from error
 
 
