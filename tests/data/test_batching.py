@@ -25,7 +25,7 @@ def arrays(lengths):
     return np.array([s for s, _ in lengths]), np.array([t for _, t in lengths])
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(LENGTHS, st.integers(1, 20), st.integers(4, 200), st.integers(0, 3))
 def test_an_epoch_holds_every_sentence_once_within_the_bound(lengths, sentences, tokens, epoch):
     source, target = arrays(lengths)
@@ -56,7 +56,7 @@ def one_by_one(by_length, source, target, size):
     return batches
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(LENGTHS, st.one_of(st.none(), st.integers(1, 9)), st.one_of(st.none(), st.integers(2, 300)))
 @example([(1, 1)] * 7, None, 12)
 def test_the_order_is_that_of_sorting_and_filling_one_by_one(lengths, sentences, tokens):
@@ -174,7 +174,7 @@ def test_a_source_batch_ends_every_sentence():
     assert source.lengths.tolist() == [3, 1]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(
     LENGTHS,
     st.one_of(st.none(), st.integers(1, 9)),

@@ -56,7 +56,7 @@ def test_rare_characters_have_pieces_where_there_is_room_and_are_named_where_not
     assert all((each if each.isprintable() else "U+200D") in said for each in lost)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_subword_round_trip_is_exact_for_clean_text(subwords, text):
     assert subwords.join(subwords.tokens(text)) == clean(text.replace("▁", " "))
@@ -103,7 +103,7 @@ WORDS = ["a", "Il", "don't", "can't", "dogs'", "it's", "l'", "5", "-", "(", ")",
 
 
 @pytest.mark.parametrize("name", ["word", "basic_english", "moses", "character", "whitespace"])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(words=st.lists(st.sampled_from(WORDS)))
 def test_splitting_the_joined_text_gives_the_same_tokens(name, words):
     tokenizer = KINDS[name](language="en")

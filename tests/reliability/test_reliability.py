@@ -574,6 +574,6 @@ def test_a_file_in_place_of_a_folder_of_the_run_is_named_before_the_training(tmp
         path.parent.mkdir(parents=True)
         path.mkdir() if name.endswith("/") else path.touch()
         for more in ((), ("overwrite=true",)):
-            with pytest.raises(InputError, match=re.escape(f"{path} is in the way")):
+            with pytest.raises(InputError, match=re.escape(str(path))):
                 train(*TINY, f"name={name.strip('/')}", *more)
             assert not (path.parent / "config.yaml").exists()
