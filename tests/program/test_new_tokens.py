@@ -19,7 +19,7 @@ KINDS = {
 SMALL = [
     "data=parallel", "recipe=small", "data.source_language=en", "data.target_language=fr", "data.batch_size=16",
     "decoding.beam_size=1", "decoding.max_ratio=2", "callbacks.attention=null", "callbacks.samples=null", "logger=none", "scheduler=constant",
-    "optimizer.lr=0.02", "trainer.check_val_every_n_epoch=25", "model.encoder.dropout=0.1", "threads=1", "device=cpu",
+    "optimizer.lr=0.02", "trainer.check_val_every_n_epoch=5", "model.encoder.dropout=0.1", "threads=1", "device=cpu",
     "model.decoder.readout_size=${model.embedding_size}", "experiment_name=new",
 ]  # fmt: skip
 
@@ -37,7 +37,7 @@ def here(tmp_path_factory):
 def train(program, here):
     def run(text, name, kind, *more):
         for code, line in text.items():
-            (here / f"{name}.{code}").write_text(f"{line}\n" * 16, encoding="utf-8")
+            (here / f"{name}.{code}").write_text(f"{line}\n" * 80, encoding="utf-8")
         files = [
             f"data.{split}.{side}={name}.{code}"
             for split in ("train", "validation")
@@ -52,7 +52,7 @@ def train(program, here):
 @pytest.fixture(scope="module")
 def old(train):
     """The name of a model of old text, by its kind."""
-    return cache(lambda kind: train(OLD, f"old-{kind}", kind, "trainer.max_epochs=25") and f"old-{kind}")
+    return cache(lambda kind: train(OLD, f"old-{kind}", kind, "trainer.max_epochs=5") and f"old-{kind}")
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_new_tokens_are_added_and_old_text_is_translated_as_before(kind, train, 
 
 def test_new_tokens_are_learned_and_a_training_that_goes_on_has_the_same_weights(train, old, here):
     begun = tuning(old("words"))
-    train(NEW, "whole", "words", *begun, "trainer.max_epochs=25")
+    train(NEW, "whole", "words", *begun, "trainer.max_epochs=5")
     text = seq2seq.load(str(here / "runs/new/whole")).translate([NEW["en"]])[0].text
     assert text == NEW["fr"]
-    train(NEW, "halves", "words", *begun, "trainer.max_epochs=10")
-    assert "continues" in train(NEW, "halves", "words", *begun, "trainer.max_epochs=25")
+    train(NEW, "halves", "words", *begun, "trainer.max_epochs=2")
+    assert "continues" in train(NEW, "halves", "words", *begun, "trainer.max_epochs=5")
     whole, halves = (
         (here / f"runs/new/{name}/model/model.safetensors").read_bytes() for name in ("whole", "halves")
     )
