@@ -18,7 +18,7 @@ LEVELS = [
     {"data"},
     {"models", "evaluation"},
     {"decoding", "visualization"},
-    {"training", "export", "studies", "settings"},
+    {"training", "export", "settings"},
     {"run"},
     {"cli"},
 ]

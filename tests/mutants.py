@@ -44,7 +44,6 @@ AREAS = {
     "data": ["tests/data"],
     "..": ["packages/bitext/tests", "tests/data"],
     "evaluation": ["tests/evaluation"],
-    "studies": ["tests/studies"],
     "settings": ["tests/program"],
     "run": [
         "tests/training/test_kept.py",
@@ -65,7 +64,6 @@ QUICK = [
         "decoding",
         "data",
         "evaluation",
-        "studies",
         "export",
         "visualization",
     )

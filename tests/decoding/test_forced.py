@@ -7,11 +7,11 @@ from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
+from seq2seq.decoding.aligner import word_attention
 from seq2seq.decoding.forced import force_decode, force_translate, with_heads
 from seq2seq.decoding.search import beam_search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.evaluation.alignment import argmax_links
-from seq2seq.studies.aligner import word_attention
 from tests.decoding.test_translator import exported_model
 from tests.small import VARIANTS, batch_of, model_of, steps_of
 

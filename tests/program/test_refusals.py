@@ -311,15 +311,6 @@ def test_the_members_of_an_ensemble_may_come_from_whatever_can_be_read_once(tmp_
     assert both == read_once != alone
 
 
-def test_a_method_that_there_is_not_is_refused(tmp_path):
-    for name in ("a.en", "a.fr"):
-        (tmp_path / name).write_text("I see the dog.\n")
-    with pytest.raises(InputError, match="choose one of agreement, argmax"):
-        seq2seq.load("grammar-en-fr").align(
-            source=tmp_path / "a.en", target=tmp_path / "a.fr", method="agrement"
-        )
-
-
 @pytest.mark.parametrize(
     "pairs", [[{"en": "a", "fr": "b"}] * 9, ["ab"] * 9, [("a", "b", 1)] * 9, [(1, 2)] * 9, [("a", None)] * 9]
 )

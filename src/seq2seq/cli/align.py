@@ -11,9 +11,8 @@ def align(model: Model, *, trust_custom_code: bool = False, **options: Annotated
     """Align words: ``seq2seq align MODEL --source FILE --target FILE > links.txt``
 
     Prints a line of links SOURCE-TARGET for each pair (Pharaoh format). Words are separated by white space and
-    counted from 0; in Chinese and Japanese each letter is one. The links come from the attention of forced decoding
-    and, with the default --method, from word co-occurrence in both files, so that they depend on the rest of the text.
-    With --gold the alignment error rate is printed to standard error.
+    counted from 0; in Chinese and Japanese each letter is one. Each target word is linked to the source word that it attends
+    to most in forced decoding. With --gold the alignment error rate is printed to standard error.
 
     Args:
         model: A run folder, a model folder, or the name of a shipped model.

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from seq2seq.cli.options import AlignmentMethod, Count, File, Model, Precision
+from seq2seq.cli.options import Count, File, Model, Precision
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.folders import config_of, model_path, pairs_of_run, split_of_run
@@ -257,7 +257,6 @@ class Run:
         source: File,
         target: File,
         gold: File | None = None,
-        method: AlignmentMethod = "agreement",
         device: Device = "cpu",
         max_tokens: Count = 4096,
     ) -> Any:
@@ -267,8 +266,6 @@ class Run:
             source: Text, plain or compressed.
             target: Its translation.
             gold: Links in Pharaoh format; possible ones as i?j.
-            method: agreement: by attention and the words of both files; argmax: the most attended source word of
-                each target word.
             device: cpu, cuda or mps.
             max_tokens: Maximum padded tokens in a batch.
 
@@ -278,9 +275,7 @@ class Run:
         Raises:
             InputError: A file or an option is wrong, or the model has no attention.
         """
-        if method not in get_args(AlignmentMethod):
-            raise InputError(f"--method {method}: choose one of {', '.join(get_args(AlignmentMethod))}")
-        from seq2seq.studies.aligner import aligned, read_gold, word_attention
+        from seq2seq.decoding.aligner import aligned, read_gold, word_attention
 
         pairs = read_parallel(source, target)
         right = None if gold is None else read_gold(Path(gold), pairs)
@@ -289,7 +284,7 @@ class Run:
             self.folder, pairs, (source, target),
             device=device, max_tokens=max_tokens, trust_custom_code=self.trust_custom_code,
         )  # fmt: skip
-        return aligned(pairs, found, method, right)
+        return aligned(found, right)
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""

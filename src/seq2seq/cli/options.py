@@ -73,6 +73,3 @@ Page = Annotated[Path, "FILE", page_file]
 
 Precision = Literal["fp32", "bf16", "int8"]
 """Of products of matrices."""
-
-AlignmentMethod = Literal["agreement", "argmax"]
-"""How links are made of attention."""

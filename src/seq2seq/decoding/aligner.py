@@ -21,7 +21,6 @@ from seq2seq.evaluation.alignment import (
     require_within,
     word_indices,
 )
-from seq2seq.studies.agreement import agreed_weights
 
 if TYPE_CHECKING:
     from seq2seq.data.tokenizers import Tokenizer
@@ -121,12 +120,8 @@ class Alignment:
         )
 
 
-def aligned(
-    pairs: Sequence[SentencePair], found: Sequence[Floats], method: str, gold: Sequence[GoldAlignment] | None
-) -> Alignment:
-    """Return the links of sentence pairs by a method of ``seq2seq align``, from the attention of each pair."""
-    if method == "agreement":
-        found = agreed_weights(words_of(pairs), found)
+def aligned(found: Sequence[Floats], gold: Sequence[GoldAlignment] | None) -> Alignment:
+    """Return the links of sentence pairs from the attention of each: of each target word with the most attended source word."""
     links = [*map(argmax_links, found)]
     if gold is None:
         return Alignment(links)
