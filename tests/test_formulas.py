@@ -102,31 +102,20 @@ def test_length_penalties_and_limits():
 
 
 def test_scores_that_count_words():
-    """metrics.md: `wer`, `repetition`, `omission`, `exact_match`, which no library computes."""
+    """metrics.md: `repetition`, `omission`, `exact_match`, which no library computes."""
     draw = random.Random(1)
     said, wanted = (
         [" ".join(draw.choices("abcd", k=draw.randint(1, 7))) for _ in range(30)] for _ in range(2)
     )
-    edits = again = left_out = 0
+    again = left_out = 0
     for one, other in zip(map(str.split, said), map(str.split, wanted), strict=True):
-        edits += distance(tuple(one), tuple(other))
         numbers, theirs = Counter(one), Counter(other)
         again += sum(max(0, n - max(1, theirs[word])) for word, n in numbers.items())
         left_out += sum(max(0, n - numbers[word]) for word, n in theirs.items())
     num_said, num_wanted = (sum(len(text.split()) for text in texts) for texts in (said, wanted))
     found = scores_of(said, wanted, "en")
-    assert found["wer"] == pytest.approx(100 * edits / num_wanted)
     assert found["repetition"] == pytest.approx(100 * again / num_said)
     assert found["omission"] == pytest.approx(100 * left_out / num_wanted)
     assert found["exact_match"] == pytest.approx(100 * sum(map(str.__eq__, said, wanted)) / 30)
     beyond = scores_of(["a b c d e f g h i"], ["a"], "en")
-    assert beyond["wer"] == beyond["ter"] == 800  # above 100
-
-
-def distance(one, other):
-    """The least number of insertions, deletions and substitutions, by trying all."""
-    if not one or not other:
-        return len(one) + len(other)
-    if one[0] == other[0]:
-        return distance(one[1:], other[1:])
-    return 1 + min(distance(one[1:], other), distance(one, other[1:]), distance(one[1:], other[1:]))
+    assert beyond["ter"] == 800  # above 100

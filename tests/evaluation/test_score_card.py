@@ -104,7 +104,7 @@ def test_the_scores_are_those_of_sacrebleu():
         ]
         expected = sacrebleu.corpus_bleu(split[0], [split[1]], tokenize="none", force=True).score
         assert card.scores[name] == pytest.approx(expected)
-    own = {"wer", "repetition", "omission", "exact_match"}
+    own = {"repetition", "omission", "exact_match"}
     scored = [name for name, metric in METRICS.items() if metric.score is not None]
     assert len({card.scores[name] for name in scored if name not in own}) == len(scored) - len(own)
 
@@ -118,16 +118,13 @@ def test_words_said_again_and_dropped_are_what_one_counts_by_hand():
     assert scores_of(["a a d"], ["a a b"], "en")["repetition"] == 0
 
 
-def test_errors_of_tokens_and_exact_matches_are_what_one_counts_by_hand():
-    # in tokens of BLEU: one left out, one replaced, and one put in, of 5 + 4 + 3
+def test_exact_matches_are_what_one_counts_by_hand():
     wanted = ["The cat sat down.", "A dog ran.", "It rains!"]
     scores = scores_of(["The cat sat.", "a dog ran.", "It rains now!"], wanted, "en")
-    assert scores["wer"] == pytest.approx(100 * 3 / 12)
     assert scores["exact_match"] == 0
     assert scores_of([wanted[0], "", "It rains! "], wanted, "en")["exact_match"] == pytest.approx(100 / 3)
     chinese = scores_of(FOUND, WANTED, "zh")
     assert "ter" not in chinese, "it is of the words between spaces"
-    assert chinese["wer"] == pytest.approx(100 / 19)
 
 
 WANTED = ["我们今天去公园散步。", "他在图书馆里看书。"]

@@ -71,23 +71,6 @@ def _ter(hypotheses: Texts, references: Texts, _: str) -> float:
     return TER().corpus_score(hypotheses, [references]).score
 
 
-def _token_errors(hypotheses: Texts, references: Texts, language: str) -> float:
-    """Return deletions, insertions and substitutions of BLEU's tokens, per hundred reference tokens."""
-    split = bleu_metric(language).tokenizer
-    pairs = [(split(h).split(), split(r).split()) for h, r in zip(hypotheses, references, strict=True)]
-    return 100 * sum(_edits(h, r) for h, r in pairs) / max(sum(len(r) for _, r in pairs), 1)
-
-
-def _edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
-    """Return the edit distance: deletions, insertions and substitutions (Levenshtein 1966)."""
-    row = list(range(len(reference) + 1))
-    for i, token in enumerate(hypothesis, start=1):
-        before, row[0] = row[0], i
-        for j, other in enumerate(reference, start=1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (token != other))
-    return row[-1]
-
-
 def _surplus(texts: Texts, others: Texts, language: str, *, least: int) -> float:
     """Return the percentage of BLEU's tokens beyond their count in the other text, and beyond `least`."""
     split = bleu_metric(language).tokenizer
@@ -158,14 +141,13 @@ METRICS: dict[str, Metric] = {
     ),
     "chrf": Metric("chrF", _chrf, is_quick=True),
     "ter": Metric("TER", _ter, "min", needs="spaces"),
-    "wer": Metric("token error rate", _token_errors, "min", is_quick=True),
     "repetition": Metric("repeated words", partial(_surplus, least=1), "min"),
     "omission": Metric(
         "omitted words", lambda found, wanted, language: _surplus(wanted, found, language, least=0), "min"
     ),
     "exact_match": Metric("exact match", _exact_matches, is_quick=True),
 }
-"""All metrics by name; scores are 0 to 100, but `ter` and `wer` more if there are more edits than words."""
+"""All metrics by name; scores are 0 to 100, but `ter` more if there are more edits than words."""
 
 
 def metric_of(metrics: Mapping[str, Any], name: str) -> float:

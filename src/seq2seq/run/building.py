@@ -9,7 +9,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import is_within, named, packages_of
-from seq2seq.run.checks import check_callbacks
 from seq2seq.run.sizes import said
 from seq2seq.settings.config import HAS_WHITELIST, UTILS, Settings, target_of
 
@@ -169,7 +168,6 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
     nodes = [(name, node) for name, node in config.logger.items() if node]
     loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
     callbacks = [build(node) for node in config.callbacks.values() if node]
-    check_callbacks(config, callbacks)
     for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
         if not config.trainer.get(key, True):  # such as in a pipe
             callbacks = [each for each in callbacks if not isinstance(each, kind)]

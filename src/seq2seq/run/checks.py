@@ -6,7 +6,7 @@
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -395,20 +395,6 @@ def checkpoint_files(config: DictConfig) -> list[Path]:
 def _mode(key: str, mode: str | None, monitor: str, own: Mapping[str, Any]) -> dict[str, str]:
     found = checked_direction(f"{key}.mode", mode, monitor, own, what=f"{key}.monitor={monitor}")
     return {f"{key}.mode": found}
-
-
-def check_callbacks(config: DictConfig, callbacks: Iterable[Any]) -> None:
-    """Refuse callbacks whose class compares a metric in the wrong direction, whatever the configuration says.
-
-    Raises:
-        InputError: A callback does.
-    """
-    own = own_metrics(config)
-    for each in callbacks:
-        monitor, mode = getattr(each, "monitor", None), getattr(each, "mode", None)
-        if isinstance(monitor, str) and mode in ("min", "max"):
-            name = type(each).__name__
-            checked_direction(f"mode of {name}", mode, monitor, own, what=f"monitor of {name}")
 
 
 def checked_direction(
