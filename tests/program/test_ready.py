@@ -310,8 +310,6 @@ def test_a_server_under_load_gives_clean_answers_and_stops(number, tmp_path):
         assert found == {200: 64, 400: 2, 413: 2, 422: 12}
         info = json.loads(serving_load.ask(port, "GET", "/info")[1])
         assert (info["target_language"], info["limits"]["requests"]) == ("fr", 16)
-        figures = serving_load.ask(port, "GET", "/metrics")[1].decode()
-        assert 'seq2seq_requests_total{status="413"} 2.0' in figures
         found, status = serving_load.stop_under_load(server, port, clients=4, number=number)
         assert status == 0
         assert found.keys() == {200, "closed"}
@@ -353,12 +351,12 @@ def test_a_server_outlives_clients_that_never_end(tmp_path):
         with contextlib.suppress(ConnectionError):
             for _ in range(256):  # 16 MB, if nobody refuses them
                 endless.sendall(b"10000\r\n" + b"a" * 0x10000 + b"\r\n")
-        assert b'status="413"} 1.0' in serving_load.ask(port, "GET", "/metrics")[1]
         begin(head + b"\r\n{")
         server.terminate()
         assert server.wait(30) == 0
         log = (tmp_path / "log").read_text()
         assert "Traceback" not in log
+        assert "413\n" in log
         assert 1 <= log.count("504\n") <= 3  # once a minute
         assert log.count("closed") <= 6
     finally:
@@ -451,7 +449,6 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         slow.goes_on.set()
         assert answers == [503, 504]
         assert client.post("/translate", json={"text": "broken"}).status_code == 500
-        assert 'status="500"} 1.0' in client.get("/metrics").text
         assert client.post("/translate", json={"text": "a"}).json()["translations"][0]["text"] == "A"
         assert client.post("/translate", content=iter([b"{}", b" " * 10**6])).status_code == 413
         for content, kind, status in (
@@ -490,14 +487,10 @@ def test_the_request_of_a_client_that_has_gone_leaves_the_queue():
                 client.sendall(b"POST /translate HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
                                b"Content-Length: %d\r\n\r\n%b" % (len(body), body))  # fmt: skip
                 wait_for(lambda: slow.batches)
-            url = f"http://{address[0]}:{address[1]}"
-
-            def is_counted():
-                return b'{status="499"} 1.0' in urlopen(f"{url}/metrics").read()
-
-            wait_for(is_counted)
-            assert is_counted()  # while its first batch is translated
-            request = Request(f"{url}/translate", b'{"text": "next"}', {"Content-Type": "application/json"})
+            wait_for(lambda: not app.state.queue.jobs)
+            assert not app.state.queue.jobs  # while its first batch is translated
+            url = f"http://{address[0]}:{address[1]}/translate"
+            request = Request(url, b'{"text": "next"}', {"Content-Type": "application/json"})
             answer = pool.submit(urlopen, request)  # not refused: no other request is open
             slow.goes_on.set()
             assert json.loads(answer.result().read())["translations"][0]["text"] == "NEXT"

@@ -48,8 +48,8 @@ def serve(
 
     ``POST /translate`` takes ``text``, a sentence or a list of sentences, and optionally ``beam_size``,
     ``alternatives`` (how many translations of each) and ``weights`` (attention with its tokens). ``GET /health``
-    answers ``ok``, ``/info`` describes the model, ``/metrics`` is for Prometheus; ``/`` is the page that translates in
-    the browser. Needs ``pip install fastapi uvicorn prometheus-client``.
+    answers ``ok``, ``/info`` describes the model; ``/`` is the page that translates in the browser. Needs
+    ``pip install fastapi uvicorn``.
 
     Args:
         model: A run folder, a model folder, or the name of a shipped model.
@@ -76,9 +76,7 @@ def serve(
         from seq2seq.export import program
         from seq2seq.export.server import Limits
     except ImportError as error:
-        raise InputError(
-            f"serving needs the package {error.name}: pip install fastapi uvicorn prometheus-client"
-        ) from error
+        raise InputError(f"serving needs the package {error.name}: pip install fastapi uvicorn") from error
     limits = Limits(max_texts, max_characters, min(max_requests, program.FILES // 4), timeout)
     app = program.application(
         Path(model), device, limits, batch_size=batch_size, to=to, trust_custom_code=trust_custom_code

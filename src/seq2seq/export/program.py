@@ -108,5 +108,5 @@ def serve(app: FastAPI, limits: Limits, host: str, port: int) -> None:
     ))  # fmt: skip
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles both, and raises them again at its end
         signal.signal(number, lambda number, frame: None)
-    print(f"http://{host}:{port}   POST /translate, GET /health, /info, /metrics; / translates", flush=True)
+    print(f"http://{host}:{port}   POST /translate, GET /health, /info; / translates", flush=True)
     server.run()

@@ -1,7 +1,6 @@
 """The HTTP server: requests are checked, and one queue translates the sentences of all of them in small batches."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -11,7 +10,6 @@ from typing import Any
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -239,20 +237,6 @@ async def disconnected(client: Request) -> None:
         pass
 
 
-class Figures:
-    """What ``/metrics`` shows, in the format of Prometheus."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        registry = self.registry
-        self.requests = Counter(
-            "seq2seq_requests", "Translation requests by status.", ["status"], registry=registry
-        )
-        self.seconds = Histogram("seq2seq_request_seconds", "Time until the answer.", registry=registry)
-        self.sentences = Counter("seq2seq_sentences", "Sentences translated.", registry=registry)
-        self.waiting = Gauge("seq2seq_waiting_sentences", "Sentences in the queue.", registry=registry)
-
-
 def make_app(
     translator: Translator,
     info: dict[str, Any],
@@ -265,7 +249,7 @@ def make_app(
 
     `info` is what ``/info`` answers beside the limits, `page` the HTML of ``/``.
     """
-    limits, figures = limits or Limits(), Figures()
+    limits = limits or Limits()
     queue = TranslationQueue(translator, batch_size)
 
     @asynccontextmanager
@@ -295,9 +279,7 @@ def make_app(
                 gone.cancel()
         if job.done not in ended:
             raise HTTPException(499, "the client has gone")
-        found = job.done.result()
-        figures.sentences.inc(len(found))
-        return Answers(translations=found)
+        return Answers(translations=job.done.result())
 
     @app.get("/health", response_class=PlainTextResponse)
     async def health() -> str:
@@ -313,19 +295,24 @@ def make_app(
     async def home() -> str:
         return page
 
-    app.add_middleware(bounded, limits=limits, figures=figures)
-    add_figures(app, queue, figures)
+    @app.exception_handler(RequestValidationError)
+    async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]  # it repeats the input, which may be long
+        return JSONResponse({"detail": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+
+    app.state.queue = queue
+    app.add_middleware(bounded, limits=limits)
     return app
 
 
-def bounded(app: ASGIApp, limits: Limits, figures: Figures) -> ASGIApp:
-    """Return an application that bounds the bytes that come and the time, and counts the translation requests.
+def bounded(app: ASGIApp, limits: Limits) -> ASGIApp:
+    """Return an application that bounds the bytes that come and the time.
 
     A server that ends cancels the requests that are open: they have an answer too.
     """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        started, size, status = time.perf_counter(), 0, 500
+        size = 0
 
         async def counted() -> Message:
             nonlocal size
@@ -335,37 +322,13 @@ def bounded(app: ASGIApp, limits: Limits, figures: Figures) -> ASGIApp:
                 raise HTTPException(413, f"more than {limits.content:,} bytes")
             return message
 
-        async def noted(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
         try:
             async with asyncio.timeout(limits.seconds):
-                await app(scope, counted, noted)
+                await app(scope, counted, send)
         except TimeoutError:
             late = JSONResponse({"detail": "no answer in time: send less, or try later"}, 504)
-            await late(scope, receive, noted)
+            await late(scope, receive, send)
         except asyncio.CancelledError:
-            await JSONResponse({"detail": "the server ends: try later"}, 503)(scope, receive, noted)
-        finally:
-            if scope["path"] == "/translate":
-                figures.requests.labels(str(status)).inc()
-                figures.seconds.observe(time.perf_counter() - started)
+            await JSONResponse({"detail": "the server ends: try later"}, 503)(scope, receive, send)
 
     return lambda scope, *ways: answer(scope, *ways) if scope["type"] == "http" else app(scope, *ways)
-
-
-def add_figures(app: FastAPI, queue: TranslationQueue, figures: Figures) -> None:
-    """Add ``/metrics``, and refuse requests of a wrong form."""
-    figures.waiting.set_function(lambda: sum(len(job.waiting) for job in queue.jobs))
-
-    @app.get("/metrics", response_class=PlainTextResponse)
-    async def metrics() -> bytes:
-        """Return counts of requests and sentences, times and the length of the queue for Prometheus."""
-        return generate_latest(figures.registry)
-
-    @app.exception_handler(RequestValidationError)
-    async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]  # it repeats the input, which may be long
-        return JSONResponse({"detail": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
