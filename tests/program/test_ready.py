@@ -440,9 +440,8 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
     from seq2seq.export.server import Limits, make_app
 
     slow = Slow()
-    with TestClient(
-        make_app(slow, {}, "", Limits(requests=1, seconds=0.3)), raise_server_exceptions=False
-    ) as client:
+    app = make_app(slow, {}, "", Limits(requests=1, seconds=0.3))
+    with TestClient(app, raise_server_exceptions=False) as client:
         with ThreadPoolExecutor(2) as pool:
             asked = [pool.submit(client.post, "/translate", json={"text": "a"}) for _ in range(2)]
             answers = sorted(each.result().status_code for each in asked)
@@ -463,9 +462,9 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         for body in ('{"text": null}', '{"text": 5}', '{"text": "a", "beam_size": true}'):
             refused = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
             assert (refused.status_code, refused.json()["detail"][:5]) == (422, "body.")
-        schema = client.get("/openapi.json").json()
-        assert schema["info"]["title"] == "seq2seq"
-        assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
+    schema = app.openapi()
+    assert schema["info"]["title"] == "seq2seq"
+    assert "attention" in schema["components"]["schemas"]["Answer"]["properties"]
 
 
 def test_the_request_of_a_client_that_has_gone_leaves_the_queue():
