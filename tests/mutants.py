@@ -258,7 +258,6 @@ MUTANTS = {
         ("        return np.inf\n", "        return 0.0\n"),
     ],
     "evaluation/metrics.py": [
-        ("before + (token != other)", "before + 2 * (token != other)"),
         ('"max" if declared else "min"', '"min" if declared else "max"'),
     ],
     "run/checks.py": [
