@@ -361,3 +361,38 @@ def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
         done = app(*SEARCH, "hydra.sweeper.n_trials=3", check=1)
         assert "its result is nan" in done.text
         assert len(study.trials) == 3
+
+
+def test_known_values_come_first_and_once(app):
+    first = "hydra.sweeper.enqueue=[{x:4,kind:b},{x:1.5}]"
+    for num in (1, 3, 3, 4):  # the same command again adds nothing
+        app(*SEARCH, first, f"hydra.sweeper.n_trials={num}", "hydra/launcher=basic", check=0)
+    (app.folder / "out" / "optuna.db").rename(app.folder / "earlier.db")
+    app(*SEARCH, first, "hydra.sweeper.n_trials=4", "hydra/launcher=basic", check=0)
+    settings = [tuple(line.split()[:2]) for line in begun(app)]
+    assert settings[0] == ("4.0", "b")
+    assert settings[1][0] == "1.5"
+    assert len({*settings}) == 4
+    assert settings[4:] == settings[:4]  # in one command as in several
+    more = "hydra.sweeper.enqueue=[{x:2,kind:a}]"
+    app(*SEARCH, more, "hydra.sweeper.n_trials=5", "hydra/launcher=basic", check=0)
+    assert begun(app)[-1].startswith("2.0 a ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("[{x:9,kind:a}]", "9.0"),
+        ("[{x:low}]", "low"),
+        ("[{kind:c}]", "c"),
+        ("[{depth:1}]", "depth is not searched"),
+        ('[{kind:"a,b"}]', "kind"),
+        ("[x]", "x"),
+    ],
+)
+def test_known_values_outside_of_the_space_are_refused(given, said, app):
+    done = app(*SEARCH, f"hydra.sweeper.enqueue={given}", check=1)
+    assert done.text.startswith("hydra.sweeper.enqueue: ")
+    assert said in done.text.splitlines()[0]
+    assert "Traceback" not in done.text
+    assert not (app.folder / "log.txt").exists()

@@ -67,6 +67,7 @@ class OptunaRacingSweeperConf:
     sampler: Any = MISSING  # any of Optuna's, by _target_; the number of trials is added to its seed
     pruner: Any = MISSING  # any of Optuna's, by _target_, for the first run of each setting
     params: Any = None  # the space, by key, in Hydra's grammar; sweeps on the command line add to it and win
+    enqueue: Any = None  # settings that come first: a list of values by key; of a key left out, the sampler's
     n_trials: int = 20  # settings of the study in all, over every command that works on it
     n_jobs: int = 1  # runs that are launched together
     seeds: Any = None  # the maximum number of seeds of a setting, or a list of them; null: the application's
@@ -146,6 +147,7 @@ class OptunaRacingSweeper(Sweeper):
         keys, space, fixed = self.space(arguments)
         seeds = self.seeds(directions, space, fixed)
         rehearse(settings, directions, space)
+        enqueued = self.enqueued(space)
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         with locked(folder / ".trials" / "study.lock"):
@@ -153,7 +155,7 @@ class OptunaRacingSweeper(Sweeper):
             study = opened(settings.study_name or self.config.hydra.job.name, storage, directions)
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
-            search = Search(study, space, seeds, settings)
+            search = Search(study, space, seeds, settings, enqueued)
             own_seed = OmegaConf.select(self.config, settings.seeds_key, throw_on_missing=False)
             search.may_repeat = seeds == [None] and own_seed is None
             search.refuse_another(directions, metric=name_of_result([self.config]),
@@ -247,6 +249,46 @@ class OptunaRacingSweeper(Sweeper):
                 )
         return seeds
 
+    def enqueued(self, space: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the settings of `enqueue`.
+
+        Raises:
+            CompactHydraException: One of them is not in the space.
+        """
+        found = []
+        for each in self.settings.enqueue or ():
+            try:
+                found.append(self.values_of(each, space))
+            except (AttributeError, ValueError, HydraException) as error:
+                raise CompactHydraException(
+                    f"hydra.sweeper.enqueue: {each}: {words_of(error)}; write [{{KEY:VALUE,…}},…] with values of the space"
+                ) from error
+        return found
+
+    def values_of(self, given: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values by key, as overrides have them, as Optuna has them.
+
+        Raises:
+            HydraException: A value is none in Hydra's grammar.
+            ValueError: A key is not searched, or a value is not in the space.
+        """
+        from optuna.distributions import CategoricalDistribution
+        from optuna.trial import create_trial
+
+        parser = OverridesParser.create(config_loader=self.context.config_loader)
+        lines = [f"{key}={'null' if value is None else value}" for key, value in given.items()]
+        values: dict[str, Any] = {}
+        for override in parser.parse_overrides(lines):
+            key = override.get_key_element().lstrip("+~")
+            if key not in space:
+                raise ValueError(f"{key} is not searched")
+            is_choice = isinstance(space[key], CategoricalDistribution)
+            value = override.get_value_element_as_str() if is_choice else override.value()
+            values[key] = space[key].to_external_repr(space[key].to_internal_repr(value))
+        # raises an error if one is not contained
+        create_trial(value=0.0, params=values, distributions={key: space[key] for key in values})
+        return values
+
     def space(self, arguments: Sequence[str]) -> tuple[dict[str, str], dict[str, Any], list[str]]:
         """Return the key to override and Optuna's distribution by name, and the overrides that all trials share.
 
@@ -309,9 +351,11 @@ class OptunaRacingSweeper(Sweeper):
 class Search:
     """A study whose trials are settings, and the decisions on their runs. All methods need the study's lock."""
 
-    def __init__(self, study: Any, space: dict[str, Any], seeds: Sequence[Any], settings: SimpleNamespace):
+    def __init__(self, study: Any, space: dict[str, Any], seeds: Sequence[Any], settings: SimpleNamespace,
+                 enqueued: Sequence[dict[str, Any]] = ()):  # fmt: skip
         import optuna
 
+        self.enqueued = enqueued
         self.study, self.space, self.seeds, self.settings = study, space, list(seeds), settings
         self.sign = -1 if study.directions[0] == optuna.study.StudyDirection.MINIMIZE else 1
         self.exhausted = False
@@ -478,7 +522,7 @@ class Search:
         return [[each.get(seed, nan) for seed in seeds] for each in found]
 
     def propose(self) -> int | None:
-        """Begin a setting of the user's study.enqueue_trial, or of the sampler; return its number, or None.
+        """Begin a setting of the user's study.enqueue_trial, of `enqueue`, or of the sampler; return its number, or None.
 
         The sampler sees a copy of the study in which a setting that is still open has the mean of its runs so far,
         and a run that was pruned its reports.
@@ -506,6 +550,10 @@ class Search:
                 state=state, values=values, params=trial.params, distributions=trial.distributions,
                 user_attrs=trial.user_attrs, system_attrs=trial.system_attrs, intermediate_values=dict(reports),
             ))  # fmt: skip
+        for values in self.enqueued:
+            if not any(values.items() <= trial.params.items() for trial in trials):
+                copy.enqueue_trial(values)
+                break
         # a sampler of whole grids proposes the settings again once it has proposed all
         may_repeat = self.may_repeat and not isinstance(
             copy.sampler, optuna.samplers.BruteForceSampler | optuna.samplers.GridSampler
