@@ -5,6 +5,8 @@ import sys
 
 import pytest
 import yaml
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import TrialState, create_trial
 
 from packages.programs import rows, study_of
 
@@ -396,3 +398,31 @@ def test_known_values_outside_of_the_space_are_refused(given, said, app):
     assert said in done.text.splitlines()[0]
     assert "Traceback" not in done.text
     assert not (app.folder / "log.txt").exists()
+
+
+def test_a_search_goes_on_from_the_finished_runs_of_a_grid(app):
+    result = "config.x + config.seed / 100 + 0 / (config.seed + config.x < 5)"
+    config = CONFIG | {"seed": 1, "result": result, "metric": "loss"}
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(config))
+    grid = ("-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2")
+    app(*grid, "hydra.sweep.dir=grid", "x=1,2,3", "seed=1,2", check=1)  # one fails
+    app(*grid, "hydra.sweep.dir=grid/other", "x=2", "seed=1,2", "metric=other", check=0)
+    app("x=-9", "hydra.run.dir=grid/2", check=0)  # another configuration in the folder of x=2 seed=1
+    space = {"x": CategoricalDistribution(["1", "2", "3"])}
+    (app.folder / "out").mkdir()
+    with study_of(app.folder) as study:  # as a kill leaves it that comes between a setting and its runs
+        study.add_trial(create_trial(state=TrialState.RUNNING, params={"x": "3"}, distributions=space))
+    search = (*GRID, "x=1,2,3", "hydra.sweeper.start_from=grid", "hydra.sweeper.seeds=2", "hydra.sweeper.max_failure_rate=1",
+              "hydra.launcher.n_jobs=2", "hydra.sweeper.n_jobs=2")  # fmt: skip
+    before = begun(app)
+    done = app(*search, "hydra.sweeper.n_trials=0", "hydra.sweeper.max_runs=1", check=0)
+    assert "takes over 3 finished runs" in done.text
+    found = {row["x"]: row["values"] for row in rows(app.folder / "out" / "results.csv")}
+    assert found == {"1": "1.01 1.02", "3": "3.01"}
+    assert begun(app) == before
+    done = app(*search, "hydra.sweeper.n_trials=3", check=0)
+    assert "takes over" not in done.text
+    assert sorted(line[0] for line in begun(app)[len(before) :]) == ["2", "2"]
+    done = app(*search, "hydra.sweep.dir=grid", check=1)
+    assert "overwrite" in done.text.splitlines()[0]
+    assert "no such folder" in app(*search, "hydra.sweeper.start_from=nowhere", check=1).text.splitlines()[0]
