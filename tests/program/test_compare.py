@@ -1,5 +1,6 @@
 """seq2seq compare on folders of runs."""
 
+import base64
 import csv
 import json
 import random
@@ -109,6 +110,24 @@ def test_settings_are_compared_over_seeds_and_sentences(tmp_path, program):
     assert float(bad["difference"]) == pytest.approx(float(bad["mean"]) - float(rows["kind=good"]["mean"]))
     assert float(bad["low"]) < float(bad["difference"]) < float(bad["high"]) < 0
     assert 3 * float(bad["p"]) >= float(bad["p_holm"]) >= float(bad["p"])
+
+
+def test_a_page_has_the_figure_of_the_intervals_and_the_table(tmp_path, program):
+    hostile = "</pre><script>alert(1)</script>"
+    for kind, quality in (("good", 0.97), (hostile, 0.5)):
+        for seed in (1, 2, 3):
+            make_run(tmp_path / f"runs/{len(kind)}-{seed}", seed, quality, kind=kind)
+    program("runs", "-o", "page.html", cwd=tmp_path, command="compare", check=0)
+    page = (tmp_path / "page.html").read_text()
+    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    drawn = base64.b64decode(picture).decode()
+    assert "difference [BLEU] from" in drawn
+    assert "alert(1)" in drawn
+    for text in (page, drawn):  # nothing of a label is markup, and nothing is asked of another host
+        assert "<script" not in text
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+    assert re.search(r"kind=good +3 ", page)
+    assert "&lt;script&gt;" in page
 
 
 def test_runs_for_debugging_are_left_out_unless_they_are_named_or_alone(tmp_path):

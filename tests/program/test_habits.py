@@ -177,6 +177,7 @@ def test_a_sweep_runs_each_job_in_the_folder_of_the_run_alone(here, program):
     program("-m", "hydra/launcher=basic", *SWEEP, "seed=1,2", cwd=here, check=0)
     assert len(list((here / "runs/baseline").glob("*/metrics.json"))) == 2
     assert "is finished" in program(*SWEEP, "seed=2", cwd=here, check=0).text
+    assert len([*(here / "runs/baseline").glob("settings/*/*.settings")]) == 1  # curves of the two seeds
 
 
 @pytest.mark.long

@@ -1,5 +1,6 @@
 """Sweeps that are killed at random moments end every job once, with the result of an undisturbed sweep."""
 
+import contextlib
 import csv
 import json
 import os
@@ -134,3 +135,84 @@ def test_a_sweep_that_is_killed_ends_every_job_once(program, kind, tmp_path):
     rows = [[row[1:-1] for row in each if row[-1] != "fail"] for each in rows]
     assert rows[0] == rows[1] or kind == "grid"
     assert len(rows[1]) == 1 + (12 if program == "small" or kind == "search" else 6)
+
+
+RACE = '''
+import hydra, json, os, pathlib, random, time
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+@hydra.main(config_path="conf", config_name="config", **MAIN)
+def main(config):
+    """A training of a second with the files of a run; those with x = 3 fail."""
+    folder = pathlib.Path(HydraConfig.get().runtime.output_dir)
+    OmegaConf.save(config, folder / ".config.yaml")
+    os.replace(folder / ".config.yaml", folder / "config.yaml")
+    value = config.x + random.Random(f"{config.x} {config.seed}").gauss(0, 0.5)
+    if not (folder / "metrics.json").exists():
+        time.sleep(0.5)
+        if config.x == 3:
+            raise ValueError("x is 3")
+        (folder / ".metrics").write_text(json.dumps({"test": {"greedy": {"bleu": value}}, "finished": True}))
+        os.replace(folder / ".metrics", folder / "metrics.json")
+    return value
+
+main()
+'''
+
+
+@pytest.mark.long
+def test_a_race_of_which_all_processes_are_killed_ten_times_has_the_verdicts_of_an_undisturbed_one(
+    tmp_path, program
+):
+    script, kills = tmp_path / "app.py", 0
+    script.write_text(RACE.replace("**MAIN", MAIN))
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "config.yaml").write_text(yaml.safe_dump({"x": 0, "seed": 1}))
+    line = [sys.executable, str(script), "-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra.sweep.dir=out",
+            "x=range(1,9)", "hydra.sweeper.n_trials=8", "hydra.sweeper.seeds=4", "hydra.sweeper.direction=maximize",
+            "hydra.sweeper.max_failure_rate=1", "hydra.sweeper.n_jobs=2", "hydra.launcher.n_jobs=2"]  # fmt: skip
+
+    def start(folder):
+        with (folder / "said.txt").open("w") as said:
+            return subprocess.Popen(
+                line, cwd=folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def end_of(folder):
+        """The search's table and last sentence, and the ledger: what ``compare --all`` says and writes."""
+        table = (folder / "out" / "results.csv").read_text()
+        said = (folder / "said.txt").read_text().splitlines()[-2:]
+        ledger = program("out", "--baseline", "x=2", "--all", cwd=folder, command="compare", check=0).text
+        assert "judges 7 changes of the baseline" in ledger
+        return table, said, ledger, (folder / "out" / "comparison.csv").read_text()
+
+    whole, draw = tmp_path / "whole", random.Random(1)
+    whole.mkdir()
+    started = time.monotonic()
+    assert start(whole).wait() == 0, (whole / "said.txt").read_text()
+    seconds, expected = time.monotonic() - started, end_of(whole)
+    for number in range(10):
+        killed = tmp_path / f"killed {number}"
+        killed.mkdir()
+        search = start(killed)
+        while kills < 10:
+            end = time.monotonic() + draw.uniform(0, seconds / 4)
+            while search.poll() is None and time.monotonic() < end:
+                time.sleep(0.005)
+            if search.poll() is not None:  # on a busy machine it may end before it was killed so often
+                break
+            os.killpg(search.pid, signal.SIGKILL)
+            search.wait()
+            while jobs := jobs_of(killed):  # each has a process group of its own
+                for job in jobs:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(job, signal.SIGKILL)
+            kills += 1
+            search = start(killed)
+        assert search.wait() == 0, (killed / "said.txt").read_text()
+        assert end_of(killed) == expected
+        if kills == 10:
+            break
+    print(f"\n{kills} kills of {number + 1} searches, of {seconds:.0f} s undisturbed\n{expected[1]}")
+    assert kills == 10

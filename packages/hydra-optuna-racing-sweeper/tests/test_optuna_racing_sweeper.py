@@ -5,6 +5,8 @@ import sys
 
 import pytest
 import yaml
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import TrialState, create_trial
 
 from packages.programs import rows, study_of
 
@@ -361,3 +363,66 @@ def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
         done = app(*SEARCH, "hydra.sweeper.n_trials=3", check=1)
         assert "its result is nan" in done.text
         assert len(study.trials) == 3
+
+
+def test_known_values_come_first_and_once(app):
+    first = "hydra.sweeper.enqueue=[{x:4,kind:b},{x:1.5}]"
+    for num in (1, 3, 3, 4):  # the same command again adds nothing
+        app(*SEARCH, first, f"hydra.sweeper.n_trials={num}", "hydra/launcher=basic", check=0)
+    (app.folder / "out" / "optuna.db").rename(app.folder / "earlier.db")
+    app(*SEARCH, first, "hydra.sweeper.n_trials=4", "hydra/launcher=basic", check=0)
+    settings = [tuple(line.split()[:2]) for line in begun(app)]
+    assert settings[0] == ("4.0", "b")
+    assert settings[1][0] == "1.5"
+    assert len({*settings}) == 4
+    assert settings[4:] == settings[:4]  # in one command as in several
+    more = "hydra.sweeper.enqueue=[{x:2,kind:a}]"
+    app(*SEARCH, more, "hydra.sweeper.n_trials=5", "hydra/launcher=basic", check=0)
+    assert begun(app)[-1].startswith("2.0 a ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("[{x:9,kind:a}]", "9.0"),
+        ("[{x:low}]", "low"),
+        ("[{kind:c}]", "c"),
+        ("[{depth:1}]", "depth is not searched"),
+        ('[{kind:"a,b"}]', "kind"),
+        ("[x]", "x"),
+    ],
+)
+def test_known_values_outside_of_the_space_are_refused(given, said, app):
+    done = app(*SEARCH, f"hydra.sweeper.enqueue={given}", check=1)
+    assert done.text.startswith("hydra.sweeper.enqueue: ")
+    assert said in done.text.splitlines()[0]
+    assert "Traceback" not in done.text
+    assert not (app.folder / "log.txt").exists()
+
+
+def test_a_search_goes_on_from_the_finished_runs_of_a_grid(app):
+    result = "config.x + config.seed / 100 + 0 / (config.seed + config.x < 5)"
+    config = CONFIG | {"seed": 1, "result": result, "metric": "loss"}
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(config))
+    grid = ("-m", "hydra/launcher=subprocess", "hydra.launcher.n_jobs=2")
+    app(*grid, "hydra.sweep.dir=grid", "x=1,2,3", "seed=1,2", check=1)  # one fails
+    app(*grid, "hydra.sweep.dir=grid/other", "x=2", "seed=1,2", "metric=other", check=0)
+    app("x=-9", "hydra.run.dir=grid/2", check=0)  # another configuration in the folder of x=2 seed=1
+    space = {"x": CategoricalDistribution(["1", "2", "3"])}
+    (app.folder / "out").mkdir()
+    with study_of(app.folder) as study:  # as a kill leaves it that comes between a setting and its runs
+        study.add_trial(create_trial(state=TrialState.RUNNING, params={"x": "3"}, distributions=space))
+    search = (*GRID, "x=1,2,3", "hydra.sweeper.start_from=grid", "hydra.sweeper.seeds=2", "hydra.sweeper.max_failure_rate=1",
+              "hydra.launcher.n_jobs=2", "hydra.sweeper.n_jobs=2")  # fmt: skip
+    before = begun(app)
+    done = app(*search, "hydra.sweeper.n_trials=0", "hydra.sweeper.max_runs=1", check=0)
+    assert "takes over 3 finished runs" in done.text
+    found = {row["x"]: row["values"] for row in rows(app.folder / "out" / "results.csv")}
+    assert found == {"1": "1.01 1.02", "3": "3.01"}
+    assert begun(app) == before
+    done = app(*search, "hydra.sweeper.n_trials=3", check=0)
+    assert "takes over" not in done.text
+    assert sorted(line[0] for line in begun(app)[len(before) :]) == ["2", "2"]
+    done = app(*search, "hydra.sweep.dir=grid", check=1)
+    assert "overwrite" in done.text.splitlines()[0]
+    assert "no such folder" in app(*search, "hydra.sweeper.start_from=nowhere", check=1).text.splitlines()[0]

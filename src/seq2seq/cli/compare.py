@@ -19,7 +19,7 @@ from seq2seq.evaluation.comparison import (
     tries_in,
 )
 
-FORMATS = ".png", ".pdf", ".svg"
+FORMATS = ".png", ".pdf", ".svg", ".html"
 
 
 def compare(
@@ -46,7 +46,7 @@ def compare(
         baseline: Compare with this setting, as the table names it.
         all: Judge the last column by all settings that were tried in the folders, also those that failed, against --baseline;
             at most 5 % of those that are shown are expected to be wrong (e-BH).
-        output: Picture to write, .png, .pdf or .svg, the table beside it; without it comparison.png in the folder that
+        output: Picture to write, .png, .pdf or .svg, or .html with the table in it, the table beside it; without it comparison.png in the folder that
             is given, in the one that holds all that are given, or else in the first.
     """
     runs = [
@@ -83,7 +83,8 @@ def _compare(
     announce(f"comparing {counted(len(settings), 'setting')}")
     rows = compared(settings, metric, baseline, tries)
     num_runs = sum(len(setting.runs) for setting in settings)
-    print(f"{metric} of {counted(num_runs, 'run')}\n\n{comparison_table(rows)}\n")
+    table = f"{metric} of {counted(num_runs, 'run')}\n\n{comparison_table(rows)}\n"
+    print(table)
     if len(rows) > 1:
         print("intervals hold jointly at 95 %, for one look at a fixed number of seeds")
         if tries is not None:
@@ -97,12 +98,15 @@ def _compare(
         print(f"higher is taken for better, as these runs do not say it of {metric}")
     if len(rows) < 2 and not is_asked:
         return
-    from seq2seq.visualization.comparison import draw_comparison
+    from seq2seq.visualization.comparison import comparison_page, draw_comparison
 
     with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
         writer.writeheader()
         writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
                          for row in rows)  # fmt: skip
-    draw_comparison(rows, metric, picture)
+    if picture.suffix.lower() == ".html":
+        picture.write_text(comparison_page(rows, metric, table), encoding="utf-8")
+    else:
+        draw_comparison(rows, metric, picture)
     print(f"written     {picture.with_suffix('.csv')}, {picture}")

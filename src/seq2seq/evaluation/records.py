@@ -159,7 +159,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     """Return the rows of a file, or of a folder of event files."""
     try:
         if file.is_dir() or file.match(EVENTS):
-            return _events(file)
+            return scalars_in(file)
         text = file.read_text(encoding="utf-8-sig")
         if file.suffix in (".jsonl", ".ndjson", ".json"):
             return [dict(_flat(json.loads(line))) for line in text.splitlines() if line.strip()]
@@ -177,7 +177,7 @@ def _flat(value: Any, name: str = "") -> Iterable[tuple[str, Any]]:
         yield from _flat(each, f"{name}/{key}" if name else str(key))
 
 
-def _events(file: Path) -> list[dict[str, Any]]:
+def scalars_in(file: Path) -> list[dict[str, Any]]:
     """Return the scalars of event files as rows."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.util.tensor_util import make_ndarray

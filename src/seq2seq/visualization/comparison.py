@@ -1,8 +1,11 @@
 """A figure of settings that are compared."""
 
+from base64 import b64encode
 from collections.abc import Sequence
+from html import escape
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from seq2seq.visualization.style import BLUE, GRAY, new_figure, styled
 
@@ -10,8 +13,28 @@ NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "exact_matc
 """Titles of scores in figures; others have their own names."""
 
 
-def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> None:
-    """Draw the scores of all runs, and beside them the differences with their intervals, if there are any."""
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{title}</title><style>img {{ max-width: 100% }} pre {{ overflow-x: auto }}</style>
+<h1>{title}</h1><img alt="the scores of all runs, and the differences with their intervals" src="data:image/svg+xml;base64,{picture}">
+<pre>{table}</pre></html>
+"""
+
+
+def comparison_page(rows: Sequence[dict[str, Any]], metric: str, table: str) -> str:
+    """Return the figure and a table as one HTML file, which sends no request."""
+    picture = BytesIO()
+    draw_comparison(rows, metric, picture, "svg")
+    return PAGE.format(
+        title=escape(metric), picture=b64encode(picture.getvalue()).decode(), table=escape(table)
+    )
+
+
+def draw_comparison(
+    rows: Sequence[dict[str, Any]], metric: str, path: Path | IO[bytes], kind: str | None = None
+) -> None:
+    """Draw the scores of all runs, and beside them the differences with their intervals, if there are any, into a file of a kind."""
     compares = any("difference" in row for row in rows)
     split, *search, name = metric.split("/")
     score = f"{NAMES.get(name, name)} ({', '.join([split, *(f'{each} search' for each in search)])})"
@@ -33,4 +56,4 @@ def draw_comparison(rows: Sequence[dict[str, Any]], metric: str, path: Path) -> 
             best = next(row["setting"] for row in rows if "difference" not in row)
             shown = best[:30].replace("$", r"\$")
             axes.set_xlabel(f"difference [{NAMES.get(name, name)}] from\n{shown}")
-        figure.savefig(path)
+        figure.savefig(path, format=kind)

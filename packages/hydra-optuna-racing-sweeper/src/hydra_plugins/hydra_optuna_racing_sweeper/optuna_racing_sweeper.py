@@ -20,11 +20,12 @@ the total. Commands that run at the same time share the runs.
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile
 from math import ceil, isfinite, isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
@@ -49,10 +50,12 @@ from hydra_plugins.hydra_optuna_racing_sweeper._racing import next_settings, ver
 from hydra_plugins.hydra_subprocess_launcher import (
     beside,
     ended_early,
+    finished_jobs,
     locked,
     metric_of,
     name_of_result,
     print_table,
+    reports_in,
     write_results,
 )
 
@@ -67,6 +70,8 @@ class OptunaRacingSweeperConf:
     sampler: Any = MISSING  # any of Optuna's, by _target_; the number of trials is added to its seed
     pruner: Any = MISSING  # any of Optuna's, by _target_, for the first run of each setting
     params: Any = None  # the space, by key, in Hydra's grammar; sweeps on the command line add to it and win
+    enqueue: Any = None  # settings that come first: a list of values by key; of a key left out, the sampler's
+    start_from: Any = None  # folder of a grid, or several, whose finished runs are taken over
     n_trials: int = 20  # settings of the study in all, over every command that works on it
     n_jobs: int = 1  # runs that are launched together
     seeds: Any = None  # the maximum number of seeds of a setting, or a list of them; null: the application's
@@ -146,6 +151,12 @@ class OptunaRacingSweeper(Sweeper):
         keys, space, fixed = self.space(arguments)
         seeds = self.seeds(directions, space, fixed)
         rehearse(settings, directions, space)
+        enqueued = self.enqueued(space)
+
+        def job(params: Mapping[str, Any], seed: Any) -> list[str]:
+            own = [] if seed is None else [f"{settings.seeds_key}={seed}"]
+            return [*fixed, *(f"{keys[k]}={params[k]}" for k in space), *own]
+
         folder = Path(self.config.hydra.sweep.dir).absolute()
         (folder / ".trials").mkdir(parents=True, exist_ok=True)
         with locked(folder / ".trials" / "study.lock"):
@@ -153,11 +164,12 @@ class OptunaRacingSweeper(Sweeper):
             study = opened(settings.study_name or self.config.hydra.job.name, storage, directions)
             if settings.storage is None or "folder" not in study.user_attrs:
                 study.set_user_attr("folder", str(folder))  # of the command that began, whose locks all use
-            search = Search(study, space, seeds, settings)
+            search = Search(study, space, seeds, settings, enqueued)
             own_seed = OmegaConf.select(self.config, settings.seeds_key, throw_on_missing=False)
             search.may_repeat = seeds == [None] and own_seed is None
             search.refuse_another(directions, metric=name_of_result([self.config]),
                                   overrides=" ".join(sorted(fixed)))  # fmt: skip
+            self.take_over(search, job)
             OmegaConf.save(self.config, folder / "multirun.yaml")
         locks = Path(study.user_attrs["folder"]) / ".trials"
         if hasattr(self.launcher, "in_all") and len(seeds) == 1:
@@ -171,10 +183,7 @@ class OptunaRacingSweeper(Sweeper):
                 goes_on = bool(batch or others)
                 if batch:
                     params = search.params()
-                    jobs = [[*fixed, *(f"{keys[k]}={params[run.trial][k]}" for k in space),
-                             *([] if run.seed is None else [f"{settings.seeds_key}={run.seed}"])]
-                            for run in batch]  # fmt: skip
-                    self.launch(search, batch, jobs, locks)
+                    self.launch(search, batch, [job(params[run.trial], run.seed) for run in batch], locks)
                 elif others:
                     print(f"waits for job {others[0].number}, which another command runs", flush=True)
                     held.enter_context(locked(locks / f"{others[0].number}.lock"))
@@ -247,6 +256,91 @@ class OptunaRacingSweeper(Sweeper):
                 )
         return seeds
 
+    def enqueued(self, space: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the settings of `enqueue`.
+
+        Raises:
+            CompactHydraException: One of them is not in the space.
+        """
+        found = []
+        for each in self.settings.enqueue or ():
+            try:
+                found.append(self.values_of(each, space))
+            except (AttributeError, ValueError, HydraException) as error:
+                raise CompactHydraException(
+                    f"hydra.sweeper.enqueue: {each}: {words_of(error)}; write [{{KEY:VALUE,…}},…] with values of the space"
+                ) from error
+        return found
+
+    def values_of(self, given: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values by key, as overrides have them, as Optuna has them.
+
+        Raises:
+            HydraException: A value is none in Hydra's grammar.
+            ValueError: A key is not searched, or a value is not in the space.
+        """
+        from optuna.distributions import CategoricalDistribution
+        from optuna.trial import create_trial
+
+        parser = OverridesParser.create(config_loader=self.context.config_loader)
+        lines = [f"{key}={'null' if value is None else value}" for key, value in given.items()]
+        values: dict[str, Any] = {}
+        for override in parser.parse_overrides(lines):
+            key = override.get_key_element().lstrip("+~")
+            if key not in space:
+                raise ValueError(f"{key} is not searched")
+            is_choice = isinstance(space[key], CategoricalDistribution)
+            value = override.get_value_element_as_str() if is_choice else override.value()
+            values[key] = space[key].to_external_repr(space[key].to_internal_repr(value))
+        # raises an error if one is not contained
+        create_trial(value=0.0, params=values, distributions={key: space[key] for key in values})
+        return values
+
+    def take_over(self, search: "Search", job: Callable[[Mapping[str, Any], Any], list[str]]) -> None:
+        """Take over the finished jobs in the folders of `start_from` that have the configuration of a run of this search.
+
+        Args:
+            search: The study with its space.
+            job: From a setting and a seed to the overrides of the run.
+
+        Raises:
+            CompactHydraException: There is no such folder, or new jobs would overwrite those in it.
+        """
+        given, found, settings = self.settings.start_from, dict[str, Any](), list[dict[str, Any]]()
+        for path in map(Path, [given] if isinstance(given, str) else given or ()):
+            if not path.is_dir():
+                raise CompactHydraException(f"hydra.sweeper.start_from={path}: there is no such folder")
+            for folder, overrides, config, result in finished_jobs(path):
+                if folder.name.isdecimal() and folder.parent.samefile(self.config.hydra.sweep.dir):
+                    raise CompactHydraException(f"hydra.sweeper.start_from={path}: new jobs would overwrite its numbered ones; "
+                                                "give another hydra.sweep.dir")  # fmt: skip
+                end = JobReturn(status=JobStatus.COMPLETED)
+                end.return_value = result
+                take_numbers(end, len(search.study.directions))
+                typed = dict(each.lstrip("+").partition("=")[::2] for each in overrides)
+                with suppress(ValueError, HydraException):  # outside of the space
+                    values = {key: typed.get(key, OmegaConf.select(config, key)) for key in search.space}
+                    params = self.values_of(values, search.space)
+                    if end.status == JobStatus.COMPLETED:
+                        settings += [] if params in settings else [params]
+                        found[self.text_of(config)] = end.return_value, reports_in(folder)
+
+        def finished(params: Mapping[str, Any], seed: Any) -> Any:
+            config = self.context.config_loader.load_sweep_config(self.config, job(params, seed))
+            return found.get(self.text_of(config))
+
+        taken = sum(search.take_over(params, partial(finished, params)) for params in settings)
+        if taken:
+            print(f"takes over {taken} finished run{'' if taken == 1 else 's'}", flush=True)
+
+    def text_of(self, config: Any) -> str:
+        """Return an application's configuration without Hydra's, and without keys on which its folders do not depend."""
+        plain = OmegaConf.create(OmegaConf.to_container(config, resolve=False, enum_to_str=True))
+        excluded = self.config.hydra.job.config.override_dirname.exclude_keys
+        for key in ("hydra", *(each for each in excluded if each != "metric")):
+            OmegaConf.update(plain, key, None, force_add=True)
+        return OmegaConf.to_yaml(plain, sort_keys=True)
+
     def space(self, arguments: Sequence[str]) -> tuple[dict[str, str], dict[str, Any], list[str]]:
         """Return the key to override and Optuna's distribution by name, and the overrides that all trials share.
 
@@ -309,9 +403,11 @@ class OptunaRacingSweeper(Sweeper):
 class Search:
     """A study whose trials are settings, and the decisions on their runs. All methods need the study's lock."""
 
-    def __init__(self, study: Any, space: dict[str, Any], seeds: Sequence[Any], settings: SimpleNamespace):
+    def __init__(self, study: Any, space: dict[str, Any], seeds: Sequence[Any], settings: SimpleNamespace,
+                 enqueued: Sequence[dict[str, Any]] = ()):  # fmt: skip
         import optuna
 
+        self.enqueued = enqueued
         self.study, self.space, self.seeds, self.settings = study, space, list(seeds), settings
         self.sign = -1 if study.directions[0] == optuna.study.StudyDirection.MINIMIZE else 1
         self.exhausted = False
@@ -382,6 +478,29 @@ class Search:
                     same(*(f"{name} as {each}" if each else f"no {name}" for each in both))
         for name in facts.keys() - noted.keys():
             self.study.set_user_attr(name, facts[name])
+
+    def take_over(self, params: dict[str, Any], finished: Callable[[Any], Any]) -> int:
+        """Note the finished runs of a setting with its next seeds as runs of the study; return their number.
+
+        Args:
+            params: The setting.
+            finished: From a seed to the values and the reports of its run; None where there is none.
+        """
+        from optuna.trial import TrialState, create_trial
+
+        trials = self.study.get_trials(deepcopy=False)
+        number = next((trial.number for trial in trials if trial.params == params), len(trials))
+        if number < len(trials) and trials[number].state != TrialState.RUNNING:
+            return 0
+        seeds = self.seeds[sum(run.trial == number for run in self.runs()) :]
+        taken = [*takewhile(lambda each: each[1] is not None, ((seed, finished(seed)) for seed in seeds))]
+        if taken and number == len(trials):
+            self.study.add_trial(create_trial(
+                state=TrialState.RUNNING, params=params, distributions=self.space
+            ))  # fmt: skip
+        for place, (seed, (values, reports)) in enumerate(taken, len(self.runs())):
+            self.write(Run(place, number, seed, "complete", values, reports))
+        return len(taken)
 
     def settle(self) -> None:
         """Tell the study what is decided: of settings with a run that was pruned or failed, and without a race."""
@@ -478,7 +597,7 @@ class Search:
         return [[each.get(seed, nan) for seed in seeds] for each in found]
 
     def propose(self) -> int | None:
-        """Begin a setting of the user's study.enqueue_trial, or of the sampler; return its number, or None.
+        """Begin a setting of the user's study.enqueue_trial, of `enqueue`, or of the sampler; return its number, or None.
 
         The sampler sees a copy of the study in which a setting that is still open has the mean of its runs so far,
         and a run that was pruned its reports.
@@ -506,6 +625,10 @@ class Search:
                 state=state, values=values, params=trial.params, distributions=trial.distributions,
                 user_attrs=trial.user_attrs, system_attrs=trial.system_attrs, intermediate_values=dict(reports),
             ))  # fmt: skip
+        for values in self.enqueued:
+            if not any(values.items() <= trial.params.items() for trial in trials):
+                copy.enqueue_trial(values)
+                break
         # a sampler of whole grids proposes the settings again once it has proposed all
         may_repeat = self.may_repeat and not isinstance(
             copy.sampler, optuna.samplers.BruteForceSampler | optuna.samplers.GridSampler

@@ -12,15 +12,17 @@ from hydra_plugins.hydra_subprocess_launcher._files import (
     print_table,
     write_results,
 )
-from hydra_plugins.hydra_subprocess_launcher._reports import ended_early, report
+from hydra_plugins.hydra_subprocess_launcher._reports import ended_early, finished_jobs, report, reports_in
 
 __all__ = [
     "beside",
     "ended_early",
+    "finished_jobs",
     "locked",
     "metric_of",
     "name_of_result",
     "print_table",
     "report",
+    "reports_in",
     "write_results",
 ]

@@ -1,12 +1,14 @@
 """Values that a running job reports, by which a sweeper may end it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from hydra.errors import HydraException
+from omegaconf import OmegaConf
 
 REPORTS = "reports.jsonl"
 """File in a job's folder, with a line for every reported value."""
@@ -49,3 +51,22 @@ def reports_in(folder: Path) -> list[tuple[int, float]]:
         except (ValueError, TypeError, KeyError):  # half a line, of a job that writes or was killed
             continue
     return list(found.items())
+
+
+def finished_jobs(sweep: Path) -> Iterator[tuple[Path, list[str], Any, Any]]:
+    """Yield folder, overrides, configuration and result of each job in the folder of a sweep that has come to its end.
+
+    A job in whose folder another command has written its configuration since is left out.
+    """
+    for file in sorted(sweep.rglob("job_return.json")):
+        folder = file.parent
+        try:
+            overrides = json.loads((folder / "job.json").read_text(encoding="utf-8"))["overrides"]
+            config, written = (
+                OmegaConf.load(folder / ".hydra" / f"{each}.yaml") for each in ("config", "overrides")
+            )
+            result = json.loads(file.read_text(encoding="utf-8"))
+        except Exception:  # cut off by a kill, or not there
+            continue
+        if [*written] == overrides:
+            yield folder, overrides, config, result
