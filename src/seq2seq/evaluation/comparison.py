@@ -32,7 +32,7 @@ FEWEST = 20
 
 NOT_COMPARED = (
     "seed", "data.seed", "name", "experiment_name", "paths.", "hydra.", "threads", "metric", "overwrite", "ckpt_path",
-    "logger.", "callbacks.attention.", "callbacks.attention_statistics.", "callbacks.faithfulness.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.report.", "callbacks.periodic.",
+    "logger.", "callbacks.attention.", "callbacks.samples.", "callbacks.epoch_lines.", "callbacks.report.", "callbacks.periodic.",
     "data.root", "trainer.default_root_dir", "trainer.enable_", "trainer.log_every", "trainer.profiler",
 )  # fmt: skip
 """Keys, or their prefixes, that do not distinguish settings."""
