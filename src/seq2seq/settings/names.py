@@ -88,9 +88,9 @@ def folder_name(name: str, key: str = "name") -> str:
     """Return the name of a run's or an experiment's folder as it is.
 
     Raises:
-        InputError: It is empty or leaves the folder of the runs.
+        InputError: It is empty, leaves the folder of the runs, or has a $, which loggers take for a variable.
     """
-    if not str(name).strip() or {"", ".", ".."} & {*str(name).split("/")}:
+    if not str(name).strip() or "$" in str(name) or {"", ".", ".."} & {*str(name).split("/")}:
         raise InputError(
             f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
         )
