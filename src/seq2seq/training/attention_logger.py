@@ -207,7 +207,7 @@ class AttentionLogger(Callback):
         references: Sequence[Sequence[str]],
         step: int,
     ) -> None:
-        from seq2seq.visualization.heatmap import AttentionFigure
+        from tensorboard_attention import AttentionFigure
 
         self._figure = self._figure or AttentionFigure()
         drawn = 0

@@ -1,5 +1,1 @@
-"""Heatmaps and plots, drawn by matplotlib."""
-
-from seq2seq.visualization.heatmap import AttentionFigure, save_heatmap
-
-__all__ = ["AttentionFigure", "save_heatmap"]
+"""Attention in a terminal, and figures of comparisons."""

@@ -6,7 +6,8 @@
     with capture(model, "runs/mine", step):
         model(**probe)
 
-`capture` and `recording` need PyTorch, `AttentionCapture` Lightning, `AttentionCallback` transformers; nothing else needs them, or the program that trained the model.
+`capture` and `recording` need PyTorch, `AttentionCapture` Lightning, `AttentionCallback` transformers, `save_heatmap` and other figures
+matplotlib; nothing else needs them, or the program that trained the model.
 The other names are for programs with pages or figures of their own.
 """
 
@@ -21,14 +22,24 @@ from tensorboard_attention.writer import add_attention, cross_attention, leave_o
 
 if TYPE_CHECKING:
     from tensorboard_attention.capturing import capture
+    from tensorboard_attention.figures import new_figure, styled
     from tensorboard_attention.lightning_callback import AttentionCapture
+    from tensorboard_attention.pictures import (
+        AttentionFigure,
+        Panel,
+        draw_matrix,
+        draw_steps,
+        save_heatmap,
+        write_gif,
+    )
     from tensorboard_attention.probing import recording
     from tensorboard_attention.trainer_callback import AttentionCallback
 
 __all__ = [
-    "MAX_TOKENS", "MAX_TOKEN_LENGTH", "MAX_WEIGHTS", "AttentionCallback", "AttentionCapture", "Framed", "Recorded", "add_attention", "bundle",
-    "capture", "color_scales", "cross_attention", "export_html", "html_page", "leave_one_out", "read_steps", "recorded", "recording", "show",
-    "viewer_modules", "weight_colors",
+    "MAX_TOKENS", "MAX_TOKEN_LENGTH", "MAX_WEIGHTS", "AttentionCallback", "AttentionCapture", "AttentionFigure", "Framed", "Panel", "Recorded",
+    "add_attention", "bundle", "capture", "color_scales", "cross_attention", "draw_matrix", "draw_steps", "export_html", "html_page",
+    "leave_one_out", "new_figure", "read_steps", "recorded", "recording", "save_heatmap", "show", "styled", "viewer_modules", "weight_colors",
+    "write_gif",
 ]  # fmt: skip
 
 _LATER = {
@@ -36,6 +47,10 @@ _LATER = {
     "recording": "probing",
     "AttentionCapture": "lightning_callback",
     "AttentionCallback": "trainer_callback",
+    **dict.fromkeys(("new_figure", "styled"), "figures"),
+    **dict.fromkeys(
+        ("AttentionFigure", "Panel", "draw_matrix", "draw_steps", "save_heatmap", "write_gif"), "pictures"
+    ),
 }
 """Names that are imported when they are used, and their modules."""
 

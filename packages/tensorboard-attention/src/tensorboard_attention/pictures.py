@@ -1,4 +1,7 @@
-"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights."""
+"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights.
+
+Needs matplotlib, and for an animation Pillow, which it brings.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from seq2seq.common.marks import shown
-from seq2seq.visualization.style import VERMILION, WEIGHTS, drawable, new_figure, styled
+from tensorboard_attention.event_files import read_steps, recorded
+from tensorboard_attention.figures import VERMILION, WEIGHTS, drawable, new_figure, styled
 
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
@@ -26,8 +29,8 @@ EVEN = 3
 
 
 def short(token: str, most: int = 18) -> str:
-    """Shorten a token, as it is `shown`; escape the dollar sign, which begins formulas in matplotlib."""
-    token = shown(token)
+    """Shorten a token, with a dot for SentencePiece's space; escape the dollar sign, which begins formulas in matplotlib."""
+    token = token.replace("▁", "·")
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
@@ -56,7 +59,7 @@ def draw_matrix(
         title: Title above the matrix.
         links: Gold links (source index, target index), drawn as circles.
         points: Size of the labels.
-        is_effect: They are of `seq2seq.decoding.effect.leave_one_out`, in nats.
+        is_effect: They are of `tensorboard_attention.leave_one_out`, in nats.
         whole: Whether the colors of weights run to 1 in any case, as in the pictures of an animation.
 
     Returns:
@@ -181,8 +184,6 @@ def draw_steps(run: Path, name: str, path: Path) -> tuple[int, int]:
     Raises:
         ValueError: There is no such record, or a file is damaged.
     """
-    from tensorboard_attention import read_steps, recorded
-
     records, there = read_steps(run, name, most=200, most_bytes=1 << 19), len(recorded(run)[name].steps)
     write_gif(path, records)
     return len(records), there
