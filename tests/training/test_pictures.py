@@ -18,9 +18,9 @@ from seq2seq.common.errors import InputError
 from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
 from seq2seq.training import AttentionLogger, TranslationModule
-from seq2seq.training.attention_logger import log_picture
 from seq2seq.training.gold_pairs import gold_links
 from seq2seq.training.lines import as_markdown
+from tensorboard_attention import log_picture
 from tensorboard_attention.event_files import read_steps
 from tests.small import model_of, tokenizers_of
 

@@ -23,8 +23,8 @@ from tensorboard_attention.writer import add_attention, cross_attention, leave_o
 if TYPE_CHECKING:
     from tensorboard_attention.capturing import capture
     from tensorboard_attention.figures import new_figure, styled
-    from tensorboard_attention.lightning_callback import AttentionCapture
-    from tensorboard_attention.pictures import (
+    from tensorboard_attention.lightning_callback import AttentionCapture, log_picture, writer_of
+    from tensorboard_attention.pictures import (  # fmt: skip
         AttentionFigure,
         Panel,
         draw_matrix,
@@ -38,24 +38,23 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_TOKENS", "MAX_TOKEN_LENGTH", "MAX_WEIGHTS", "AttentionCallback", "AttentionCapture", "AttentionFigure", "Framed", "Panel", "Recorded",
     "add_attention", "bundle", "capture", "color_scales", "cross_attention", "draw_matrix", "draw_steps", "export_html", "html_page",
-    "leave_one_out", "new_figure", "read_steps", "recorded", "recording", "save_heatmap", "show", "styled", "viewer_modules", "weight_colors",
-    "write_gif",
+    "leave_one_out", "log_picture", "new_figure", "read_steps", "recorded", "recording", "save_heatmap", "show", "styled", "viewer_modules", "weight_colors",
+    "write_gif", "writer_of",
 ]  # fmt: skip
 
 _LATER = {
-    "capture": "capturing",
-    "recording": "probing",
-    "AttentionCapture": "lightning_callback",
-    "AttentionCallback": "trainer_callback",
-    **dict.fromkeys(("new_figure", "styled"), "figures"),
-    **dict.fromkeys(
-        ("AttentionFigure", "Panel", "draw_matrix", "draw_steps", "save_heatmap", "write_gif"), "pictures"
-    ),
+    "capturing": ["capture"],
+    "probing": ["recording"],
+    "lightning_callback": ["AttentionCapture", "log_picture", "writer_of"],
+    "trainer_callback": ["AttentionCallback"],
+    "figures": ["new_figure", "styled"],
+    "pictures": ["AttentionFigure", "Panel", "draw_matrix", "draw_steps", "save_heatmap", "write_gif"],
 }
-"""Names that are imported when they are used, and their modules."""
+"""Modules that are imported when they are used, and their names."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
