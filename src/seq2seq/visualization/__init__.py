@@ -1,1 +1,0 @@
-"""Attention in a terminal, and figures of comparisons."""
