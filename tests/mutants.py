@@ -67,7 +67,6 @@ QUICK = [
         "evaluation",
         "studies",
         "export",
-        "visualization",
     )
 ]
 """Folders of tests that start few programs."""

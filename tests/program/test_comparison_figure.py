@@ -1,6 +1,6 @@
 import pytest
 
-from seq2seq.visualization.comparison import draw_comparison
+from seq2seq.cli.comparison_figure import draw_comparison
 
 
 @pytest.mark.parametrize("name", ["a$x^$b", "costs $5 and $6 more", "$"])

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -117,8 +116,8 @@ class AttentionFigure:
 
     def __init__(self, dpi: int = 200) -> None:
         with styled():
-            self.figure = Figure(figsize=(CARD, CARD), dpi=dpi)
-            self._canvas = FigureCanvasAgg(self.figure)
+            self.figure = new_figure(CARD, CARD)
+            self.figure.set_dpi(dpi)
             self.axes = self.figure.add_subplot()
 
     def draw(
@@ -138,8 +137,9 @@ class AttentionFigure:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Return the drawn figure (height, width, 3)."""
-        self._canvas.draw()
-        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
+        canvas: Any = self.figure.canvas
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
 class Panel(NamedTuple):
@@ -189,7 +189,7 @@ def draw_steps(run: Path, name: str, path: Path) -> tuple[int, int]:
     return len(records), there
 
 
-def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
+def write_gif(path: str | Path, records: Mapping[int, Any]) -> None:
     """Write what was recorded of a sentence, a picture a step; the last one stays for two seconds.
 
     Records are by step, with `source`, `target` and `mean()`, the weights (target, source).
@@ -201,5 +201,5 @@ def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 
         figure.draw(record.mean(), record.source, record.target, title=f"step {step:,}", whole=True)
         figure.figure.set_size_inches(1.2 + 0.22 * len(most.source), 1.4 + 0.22 * len(most.target))
         pictures.append(Image.fromarray(figure.pixels()).quantize(64))
-    times = [round(1000 * seconds)] * (len(pictures) - 1) + [2000]
+    times = [300] * (len(pictures) - 1) + [2000]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=times, loop=0)
