@@ -9,6 +9,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch.nn import functional as F  # noqa: N812 (its usual name)
@@ -16,9 +17,10 @@ from torch.nn import functional as F  # noqa: N812 (its usual name)
 from seq2seq.data import GrammarCorpus
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
 from seq2seq.data.folders import model_path
-from seq2seq.decoding.effect import leave_one_out
+from seq2seq.decoding.effect import log_probabilities
 from seq2seq.decoding.forced import force_decode
 from seq2seq.models.folder import load_model_folder
+from tensorboard_attention import leave_one_out
 
 STEPS, VALIDATIONS, ROUNDS, SENTENCES, BATCH = 1668, 3, 15, 16, 36
 
@@ -55,7 +57,8 @@ def main() -> None:
     def effects() -> None:
         model.eval()
         force_decode(model, recorded)
-        leave_one_out(model, recorded)
+        for place, length in enumerate(recorded.source.lengths.tolist()):
+            leave_one_out(partial(log_probabilities, model, recorded, place), length)
 
     effects()  # imports
     of_steps, of_effects = list[float](), list[float]()

@@ -17,7 +17,7 @@ LEVELS = [
     {"attention"},
     {"data"},
     {"models", "evaluation"},
-    {"decoding", "visualization"},
+    {"decoding"},
     {"training", "export", "settings"},
     {"run"},
     {"cli"},

@@ -29,7 +29,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from seq2seq.attention import AttentionPooling, AveragePooling, GaussianScore
 from seq2seq.settings.messages import exit_on_error
-from seq2seq.visualization.style import GRAY, new_figure, styled
+from tensorboard_attention.figures import GRAY, new_figure, styled
 
 DOMAIN_END = 5.0
 """Inputs are in [0, 5)."""

@@ -64,7 +64,7 @@ def import_what_programs_import():
     import seq2seq.training  # noqa: F401
     from seq2seq.evaluation import scores_of
     from seq2seq.settings.config import HYDRA_BASE
-    from seq2seq.visualization import heatmap  # noqa: F401
+    from tensorboard_attention import pictures  # noqa: F401
 
     scores_of(["a"], ["a"], "fr")  # sacreBLEU and sacremoses, whose expressions take a second to compile
     with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):

@@ -56,17 +56,7 @@ AREAS = {
 """File or folder of src/seq2seq -> the tests that guard it most closely."""
 QUICK = [
     f"tests/{each}"
-    for each in (
-        "attention",
-        "models",
-        "oracles",
-        "golden",
-        "decoding",
-        "data",
-        "evaluation",
-        "export",
-        "visualization",
-    )
+    for each in ("attention", "models", "oracles", "golden", "decoding", "data", "evaluation", "export")
 ]
 """Folders of tests that start few programs."""
 

@@ -240,7 +240,7 @@ def judged(claim: dict[str, Any]) -> dict[str, Any]:
 
 def draw(result: dict[str, Any], claim: dict[str, Any], path: Path) -> None:
     """Draw the interval of each comparison, and what it was to pass."""
-    from seq2seq.visualization.style import GRAY, GREEN, VERMILION, new_figure, styled
+    from tensorboard_attention.figures import GRAY, GREEN, VERMILION, new_figure, styled
 
     count = len(result["found"])
     with styled():

@@ -1,14 +1,16 @@
 """The effect of each source token, against a loop without it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.batching import BatchSize
 from seq2seq.decoding import effect
-from seq2seq.decoding.effect import leave_one_out
+from seq2seq.decoding.effect import log_probabilities
+from tensorboard_attention import leave_one_out
 from tests.small import VARIANTS, batch_of, model_of
 
 SOURCES = [[4, 5, 6, 9, 10, 7], [7, 8], [8, 9, 10, 4]]
@@ -23,6 +25,14 @@ MODELS = {
 }
 
 
+def effects_of(model, batch):
+    """The effects of each pair of a batch."""
+    return [
+        leave_one_out(partial(log_probabilities, model, batch, place), length)
+        for place, length in enumerate(batch.source.lengths.tolist())
+    ]
+
+
 def lively(**changes):
     """A model whose words depend on what it looks at."""
     model = model_of(**changes)
@@ -35,7 +45,7 @@ def lively(**changes):
 @pytest.mark.parametrize("name", MODELS)
 @torch.no_grad()
 def test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds(name, tokens, monkeypatch):
-    monkeypatch.setattr(effect, "BATCH_SIZE", BatchSize(sentences=None, tokens=tokens))
+    monkeypatch.setattr(effect, "TOKENS", tokens)
     model = lively(**MODELS[name])
 
     def scores(ids, target):
@@ -46,7 +56,7 @@ def test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds(name, toke
             found.append(model.decoder.output(features).softmax(dim=1)[0, chosen].log())
         return np.array(found)
 
-    effects = leave_one_out(model, batch_of(SOURCES, TARGETS))
+    effects = effects_of(model, batch_of(SOURCES, TARGETS))
     assert max(np.abs(each).max() for each in effects) > 0.01
     for source, target, found in zip(SOURCES, TARGETS, effects, strict=True):
         ids = [*source, 3]
@@ -57,4 +67,4 @@ def test_the_effect_of_a_source_token_is_what_a_loop_without_it_finds(name, toke
 
 def test_nothing_can_be_left_out_of_an_empty_source():
     with pytest.raises(InputError, match="empty"):
-        leave_one_out(model_of(), batch_of([[]], [[5]]))
+        effects_of(model_of(), batch_of([[]], [[5]]))

@@ -14,10 +14,10 @@ import pytest
 import seq2seq
 from seq2seq.cli.main import COMMANDS, command, main
 from seq2seq.cli.parser import parser_of
+from seq2seq.cli.terminal import matrix_lines
 from seq2seq.cli.translate import as_typed
 from seq2seq.common.errors import InputError
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
-from seq2seq.visualization.terminal import matrix_lines
 from tensorboard_attention import add_attention
 from tensorboard_attention.event_files import read_steps
 from tests.conftest import ROOT, TINY

@@ -13,18 +13,14 @@ import pytest
 import sacrebleu
 import torch
 from lightning.pytorch.loggers import TensorBoardLogger
-from PIL import Image
 
 from seq2seq.common.errors import InputError
 from seq2seq.data import CharacterTokenizer, PairsCorpus
 from seq2seq.data.text import SentencePair
 from seq2seq.training import AttentionLogger, TranslationModule
-from seq2seq.training.attention_logger import log_picture
 from seq2seq.training.gold_pairs import gold_links
 from seq2seq.training.lines import as_markdown
-from seq2seq.visualization import AttentionFigure, save_heatmap
-from seq2seq.visualization.heatmap import write_gif
-from tensorboard_attention.colors import weight_colors
+from tensorboard_attention import log_picture
 from tensorboard_attention.event_files import read_steps
 from tests.small import model_of, tokenizers_of
 
@@ -82,26 +78,6 @@ def test_gold_links_are_those_of_the_words_whatever_their_case(text, language, k
     ]
 
 
-@pytest.mark.parametrize(("largest", "count"), [(1.0, 4), (1.0, 25), (0.3, 25)])
-def test_a_heatmap_has_the_width_of_a_card_and_colors_up_to_its_maximum(largest, count):
-    weights = np.eye(count) * largest
-    figure = AttentionFigure(dpi=100)
-    figure.draw(weights, ["▁source", *["x"] * (count - 1)], ["y"] * count)
-    pixels = figure.pixels()
-    assert pixels.shape[1] == 350
-    assert (pixels.reshape(-1, 3) == weight_colors()[-1]).all(axis=1).sum() > 20 * count
-
-
-@pytest.mark.parametrize("count", [4, 25])
-def test_even_weights_are_light(count):
-    figure = AttentionFigure(dpi=100)
-    figure.draw(np.full((count, count), 1 / count), ["x"] * count, ["y"] * count)
-    rows = figure.pixels().reshape(-1, 3)
-    colors, counts = np.unique(rows[(rows < 250).any(axis=1)], axis=0, return_counts=True)
-    dark = np.asarray(weight_colors(), dtype=float).sum(axis=-1)
-    assert colors[counts.argmax()].sum() > dark[len(dark) // 2]  # what most pixels that are not paper have
-
-
 def test_records_of_several_languages_have_the_bleu_of_each(tmp_path):
     learned, chinese, german = "我们今天去花园散步。", "我们今天去公园散步。", "Wir gehen heute."
     pairs = [
@@ -139,32 +115,6 @@ def test_records_of_several_languages_have_the_bleu_of_each(tmp_path):
         expected = sacrebleu.sentence_bleu(said, [wanted], tokenize=tokenize).score
         assert last.bleu == pytest.approx(expected, abs=0.01)
         assert expected > 5
-
-
-def test_a_heatmap_keeps_to_the_style_of_figures_and_leaves_that_of_the_caller(tmp_path):
-    import matplotlib as mpl
-
-    before = dict(mpl.rcParams)
-    path = tmp_path / "a.svg"
-    save_heatmap(path, [("title", np.eye(2), ["a", "b"], ["c", "d"])])
-    assert {label for label in ("source", "target", "weight", "title") if f">{label}<" in path.read_text()} == {
-        "source", "target", "weight", "title",
-    }  # fmt: skip
-    assert dict(mpl.rcParams) == before
-
-
-def test_the_pictures_of_an_animation_have_one_scale(tmp_path):
-    records = {
-        step: SimpleNamespace(source=["a", "b"], target=["c", "d"], mean=lambda weights=weights: weights)
-        for step, weights in ((0, np.full((2, 2), 0.1)), (1, np.eye(2)))
-    }
-    write_gif(tmp_path / "a.gif", records)
-    with Image.open(tmp_path / "a.gif") as pictures:
-        shares = []
-        for place in range(pictures.n_frames):
-            pictures.seek(place)
-            shares.append((np.asarray(pictures.convert("L")) < 60).mean())
-    assert shares[0] < 0.1 < shares[1]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _compare(
         print(f"higher is taken for better, as these runs do not say it of {metric}")
     if len(rows) < 2 and not is_asked:
         return
-    from seq2seq.visualization.comparison import comparison_page, draw_comparison
+    from seq2seq.cli.comparison_figure import comparison_page, draw_comparison
 
     with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")

@@ -34,7 +34,7 @@ def demo(
     picture = output.with_suffix(".png")
     announce("loading PyTorch and the model")
     from seq2seq.export.translating_page import export_page
-    from seq2seq.visualization.heatmap import save_heatmap
+    from tensorboard_attention import save_heatmap
 
     sentences = sentence or examples(Path(model)) or ["I see it."]
     found = Run(model).translate(sentences)

@@ -58,7 +58,7 @@ def plot(
 
 
 def _plot_steps(run: Path, name: str, output: Path) -> None:
-    from seq2seq.visualization.heatmap import draw_steps
+    from tensorboard_attention import draw_steps
 
     try:
         drawn, num_steps = draw_steps(run, name, output)
@@ -86,7 +86,7 @@ def _plot_sentences(
 
     announce("loading PyTorch and the model")
     from seq2seq.decoding.effect import attended
-    from seq2seq.visualization.heatmap import Panel, save_heatmap
+    from tensorboard_attention import Panel, leave_one_out, save_heatmap
 
     found = attended(model, sentences, target, trust_custom_code=trusts)
     name = model_name(model)
@@ -98,7 +98,8 @@ def _plot_sentences(
             named = each.named_heads()
             panels += [Panel(head, weights.float().numpy(), *sides) for head, weights in named]
         if with_effect:
-            panels.append(Panel("fall of log p without the token", effect, *sides, is_effect=True))
+            moved = leave_one_out(effect, len(each.source_tokens))
+            panels.append(Panel("fall of log p without the token", moved, *sides, is_effect=True))
     if output == PICTURE:
         announce_replaced(output)
     save_heatmap(output, panels)

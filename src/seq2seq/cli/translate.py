@@ -109,7 +109,7 @@ def _line(number: int, translation: "Translation", *, json: bool, n_best: int) -
 def _facts(translation: "Translation", knows: Any) -> Iterator[str]:
     """Yield what is shown below a translation on a terminal; nothing below a blank one."""
     if translation.target_tokens:
-        from seq2seq.visualization.terminal import matrix_lines
+        from seq2seq.cli.terminal import matrix_lines
 
         yield f"log-probability {translation.score:z.2f}, {translation.confidence:z.2f} a token"
         if translation.is_guess and knows:
@@ -134,7 +134,7 @@ def as_typed(sentences: Sequence[str]) -> Iterator[str]:
 
 def _asked() -> Iterator[str]:
     """Ask for sentences until the input ends."""
-    from seq2seq.visualization.terminal import LEGEND
+    from seq2seq.cli.terminal import LEGEND
 
     print(f"A sentence, or Ctrl-D to leave.\n{LEGEND}", file=sys.stderr)
     while True:

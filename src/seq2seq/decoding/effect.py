@@ -1,17 +1,19 @@
-"""The effect of each source token on each token of a translation: what leaving the source token out changes."""
+"""What leaving tokens of the source out changes: what `tensorboard_attention.leave_one_out` asks of this program's models."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
-from seq2seq.data.batching import BatchSize, sorted_order
+from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
-from seq2seq.data.vocabulary import END_ID
+from seq2seq.data.vocabulary import END_ID, PADDING_ID
 from seq2seq.data.words import clean
 from seq2seq.decoding.forced import force_translate, token_scores
 from seq2seq.decoding.translation import Translation
@@ -19,61 +21,50 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.models.folder import SavedModel, load_attending
 from seq2seq.models.seq2seq import Seq2Seq
 
-BATCH_SIZE = BatchSize(sentences=None, tokens=2048)
-"""Of sentences without a token; their logits take the most memory."""
+TOKENS = 2048
+"""Of a batch of sentences without a token; their logits take the most memory."""
 
 
-@torch.no_grad()
-def leave_one_out(model: Seq2Seq, batch: Batch) -> list[NDArray[np.float64]]:
-    """Return by how much each target token depends on each source token, for the pairs of a batch.
-
-    The sentence is encoded again without source token j; the target up to token t is given:
-
-        effect_tj = log p(y_t | x, y_<t) - log p(y_t | x without j, y_<t)
-
-    This is positive if the token supports the word, in nats.
+def log_probabilities(model: Seq2Seq, batch: Batch, place: int, is_kept: NDArray[np.bool_]) -> Tensor:
+    """Return the natural log-probability of each target token of a pair, given the target before it and parts of the source.
 
     Args:
         model: The model in evaluation mode.
-        batch: Sentence pairs with at least one source token beside ``<eos>``.
+        batch: Sentence pairs.
+        place: Of the pair in the batch.
+        is_kept: What each part keeps of the source (N, S), ``<eos>`` included.
 
     Returns:
-        For each pair the effects (T, S), with ``<eos>`` on both sides.
+        A row for each part (N, T), with ``<eos>``.
 
     Raises:
-        InputError: A source sentence is empty.
+        InputError: A part is empty, as of an empty source.
     """
-    source = batch.source
-    if int(source.lengths.min()) < 2:
+    width, height = int(batch.source.lengths[place]), int(batch.target_lengths[place])
+    source, kept = batch.source.ids[place, :width], torch.from_numpy(is_kept).to(batch.source.ids.device)
+    if not kept.any(dim=1).all():
         raise InputError("a source sentence is empty: nothing can be left out of it")
-    whole, _ = token_scores(model, batch)
-    owners, removed = source.is_token.nonzero(as_tuple=True)
-    places = torch.arange(source.ids.shape[1] - 1, device=removed.device)
-    ids = source.ids[owners.unsqueeze(1), places + (places >= removed.unsqueeze(1))]
-    lengths, sizes = source.lengths[owners] - 1, batch.target_lengths[owners]
-    scores = whole.new_zeros(len(owners), whole.shape[1])
-    for order in sorted_order(lengths.numpy(force=True), sizes.numpy(force=True), BATCH_SIZE):
-        rows = torch.from_numpy(order).long().to(removed.device)
-        width, height, pairs = int(lengths[rows].max()), int(sizes[rows].max()), owners[rows]
+    scores = []
+    for rows in kept.split(max(1, TOKENS // (width + height))):
+        ids = pad_sequence([source[row] for row in rows], batch_first=True, padding_value=PADDING_ID)
         part = Batch(
-            SourceBatch(ids[rows, :width], lengths[rows]),
-            batch.target_input[pairs, :height],
-            batch.target_output[pairs, :height],
-            sizes[rows],
-            batch.sentence_ids[pairs],
+            SourceBatch(ids, rows.sum(dim=1)),
+            batch.target_input[place, :height].expand(len(rows), -1),
+            batch.target_output[place, :height].expand(len(rows), -1),
+            batch.target_lengths[place].expand(len(rows)),
+            batch.sentence_ids[place].expand(len(rows)),
         )
-        scores[rows, :height], _ = token_scores(model, part)
-    moved = (whole[owners] - scores).double().split(source.lengths.tolist())
-    heights = batch.target_lengths.tolist()
-    return [each[:, :height].T.numpy(force=True) for each, height in zip(moved, heights, strict=True)]
+        scores.append(token_scores(model, part)[0])
+    return torch.cat(scores)
 
 
-def effect_of(saved: SavedModel, sentence: str, found: Translation) -> NDArray[np.float64]:
-    """Return by how much each token of a translation depends on each source token (T, S), see `leave_one_out`."""
+def asked_of(saved: SavedModel, sentence: str, found: Translation) -> Callable[[NDArray[np.bool_]], Tensor]:
+    """Return `log_probabilities` of the tokens of a translation, for parts of its source."""
     source, target = saved.source_tokenizer.encode(sentence), [i for i in found.ids if i != END_ID]
     split = EncodedSplit([], Sentences.from_lists([source]), Sentences.from_lists([target]))
-    (effects,) = leave_one_out(saved.model.eval(), Batch.from_split(split, [0]))
-    return effects[: len(found.target_tokens)]  # without <eos> where the translation was cut
+    model, batch = saved.model.eval(), Batch.from_split(split, [0])
+    height = len(found.target_tokens)  # without <eos> where the translation was cut
+    return lambda is_kept: log_probabilities(model, batch, 0, is_kept)[:, :height]
 
 
 def attended(
@@ -83,8 +74,10 @@ def attended(
     *,
     beam_size: int = 1,
     trust_custom_code: bool = False,
-) -> list[tuple[Translation, NDArray[np.float64]]]:
-    """Return the translation of each sentence with the effects (T, S), see `effect_of`; or a given target of the only one.
+) -> list[tuple[Translation, Callable[[NDArray[np.bool_]], Tensor]]]:
+    """Return the translation of each sentence, or a given target of the only one, with what its effects are computed by.
+
+    See `asked_of`, and `tensorboard_attention.leave_one_out`.
 
     Raises:
         InputError: There is no such model with attention, or a text is blank.
@@ -98,5 +91,5 @@ def attended(
         found = Translator(saved).translate(sentences, beam_size=beam_size)
     else:
         pair = SentencePair(sentences[0], target)
-        found = force_translate(saved, [pair], device=torch.device("cpu"), batch_size=BATCH_SIZE)
-    return [(each, effect_of(saved, text, each)) for text, each in zip(sentences, found, strict=True)]
+        found = force_translate(saved, [pair], device=torch.device("cpu"), batch_size=BatchSize(None, TOKENS))
+    return [(each, asked_of(saved, text, each)) for text, each in zip(sentences, found, strict=True)]

@@ -1,10 +1,10 @@
 """Callback that logs attention during training: heatmaps, and records for the Attention tab."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
-import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
@@ -16,7 +16,7 @@ from seq2seq.data.languages import require_tags, target_tag
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
 from seq2seq.data.words import clean
-from seq2seq.decoding.effect import leave_one_out
+from seq2seq.decoding.effect import log_probabilities
 from seq2seq.decoding.forced import force_decode, weights_of, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis
@@ -24,7 +24,7 @@ from seq2seq.evaluation.bleu import sentence_bleu_score
 from seq2seq.training.checkpoint import callbacks_of, is_dry, validation_follows
 from seq2seq.training.gold_pairs import gold_links
 from seq2seq.training.module import TranslationModule
-from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention
+from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention, log_picture, writer_of
 
 READABLE = 60
 """Maximum number of tokens of a sentence in a heatmap."""
@@ -121,58 +121,64 @@ class AttentionLogger(Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log what an untrained model attends to."""
         if trainer.global_step == 0 and 0 in self.steps:
-            self._log_between(trainer, pl_module)
+            self._log(trainer, pl_module, searches=False)
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Log heatmaps, forced decoding and greedy translations."""
-        if not trainer.sanity_checking and trainer.is_global_zero:
+        if not trainer.sanity_checking:
             self._log(trainer, pl_module, searches=True)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log heatmaps and forced decoding between validations."""
+        """Log heatmaps and forced decoding between validations, without searches, which are slow early in training."""
         step, latest = trainer.global_step, self._latest_step
         self._latest_step = step
         is_due = step in self.steps or (self.every_n_steps is not None and step % self.every_n_steps == 0)
         if is_due and step != latest and not validation_follows(trainer):
-            self._log_between(trainer, pl_module)
-
-    def _log_between(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Log between validations, without searches, which are slow early in training."""
-        if not trainer.is_global_zero:
-            return
-        pl_module.eval()
-        with torch.no_grad():
             self._log(trainer, pl_module, searches=False)
-        pl_module.train()
 
     def _log(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *, searches: bool) -> None:
-        data, step = prepared_of(trainer), trainer.global_step
-        if not self._panel or data is None or not isinstance(pl_module, TranslationModule) or is_dry(trainer):
+        data = prepared_of(trainer)
+        if not self._panel or data is None or not isinstance(pl_module, TranslationModule):
             return
-        model = pl_module.model
-        batch = Batch.from_split(self._panel, list(range(len(self._panel)))).to(pl_module.device)
+        if is_dry(trainer) or not trainer.is_global_zero:
+            return
+        was_training = pl_module.training
+        pl_module.eval()
+        with torch.no_grad():
+            self._log_panel(trainer, pl_module, self._panel, data, searches=searches)
+        pl_module.train(was_training)
+
+    def _log_panel(
+        self,
+        trainer: pl.Trainer,
+        pl_module: TranslationModule,
+        panel: EncodedSplit,
+        data: Prepared,
+        *,
+        searches: bool,
+    ) -> None:
+        model, step = pl_module.model, trainer.global_step
+        batch = Batch.from_split(panel, range(len(panel))).to(pl_module.device)
         forced = force_decode(model, batch)
         if not all(each.weights.isfinite().all() for each in forced):
             return  # training fails at the next loss
-        sources = [[*data.source_tokenizer.words(ids), END] for ids in self._panel.source]
-        references = [[*data.target_tokenizer.words(ids), END] for ids in self._panel.target]
+        sources = [[*data.source_tokenizer.words(ids), END] for ids in panel.source]
+        references = [[*data.target_tokenizer.words(ids), END] for ids in panel.target]
         self._draw(trainer, forced, sources, references, step)
-        writer = self._writer(trainer)
+        writer = writer_of(trainer)
         if writer is None:
             return
         found: dict[str, list[Hypothesis]] = {"forced": forced}
-        effects: list[np.ndarray] | None = None
         marks = list[str]()
         if searches:
             found["greedy"] = greedy_search(model, batch.source, limits=pl_module.limits)
-            effects = leave_one_out(model, batch) if int(batch.source.lengths.min()) > 1 else None
             marks = [text for each in callbacks_of(trainer) for text in getattr(each, "marks", ())]
         tokenizers = data.source_tokenizer, data.target_tokenizer
         for kind, hypotheses in found.items():
             for place, (hypothesis,) in enumerate(with_heads(model, batch.source, [[h] for h in hypotheses])):
-                pair = self._panel.pairs[place]
+                pair = panel.pairs[place]
                 if (kind == "forced" and not pair.target) or not hypothesis.weights.isfinite().all():
                     continue
                 target = data.target_tokenizer.words(hypothesis.ids)
@@ -182,6 +188,7 @@ class AttentionLogger(Callback):
                     language = pair.target_language or data.target_tokenizer.language
                     bleu = sentence_bleu_score(text, pair.target, language)
                 # gold links are those of the reference, not of a different translation
+                has_effect = searches and kind == "forced" and len(sources[place]) > 1
                 same, sizes = target == references[place], (len(sources[place]) - 1, len(target) - 1)
                 add_attention(
                     writer,
@@ -195,7 +202,7 @@ class AttentionLogger(Callback):
                     kind=kind,
                     bleu=bleu,
                     alignment=gold_links(pair, tokenizers, sizes) if same and pair.alignment else None,
-                    effect=effects[place] if effects and kind == "forced" else None,
+                    effect=partial(log_probabilities, model, batch, place) if has_effect else None,
                     marks=marks,
                 )
 
@@ -207,7 +214,7 @@ class AttentionLogger(Callback):
         references: Sequence[Sequence[str]],
         step: int,
     ) -> None:
-        from seq2seq.visualization.heatmap import AttentionFigure
+        from tensorboard_attention import AttentionFigure
 
         self._figure = self._figure or AttentionFigure()
         drawn = 0
@@ -222,23 +229,3 @@ class AttentionLogger(Callback):
             pixels = self._figure.pixels()
             for logger in trainer.loggers:
                 log_picture(logger, f"val_{tag}", pixels, step)
-
-    @staticmethod
-    def _writer(trainer: pl.Trainer) -> Any:
-        """Return the TensorBoard writer of the run; None if there is none."""
-        experiments = (getattr(logger, "experiment", None) for logger in trainer.loggers)
-        names = "add_image", "file_writer"
-        return next((each for each in experiments if all(hasattr(each, name) for name in names)), None)
-
-
-def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
-    """Give a picture (height, width, 3) to a logger of Lightning that takes pictures: TensorBoard, W&B, MLflow, Comet."""
-    experiment: Any = getattr(logger, "experiment", None)
-    if hasattr(experiment, "add_image"):
-        experiment.add_image(tag, pixels, step, dataformats="HWC")
-    elif hasattr(logger, "log_image"):
-        logger.log_image(key=tag, images=[pixels], step=step)
-    elif hasattr(experiment, "log_image") and hasattr(logger, "run_id"):  # MLflow
-        experiment.log_image(logger.run_id, pixels, key=tag, step=step)
-    elif hasattr(experiment, "log_image"):  # Comet
-        experiment.log_image(pixels, name=tag, step=step)

@@ -12,8 +12,8 @@ from lightning.pytorch.callbacks import Callback, LearningRateFinder
 
 from seq2seq.common.numbers import Positive, Rate
 from seq2seq.common.progress import LOG, warn
-from seq2seq.training.attention_logger import log_picture
 from seq2seq.training.checkpoint import is_dry
+from tensorboard_attention import log_picture
 
 
 @contextmanager

@@ -1,7 +1,9 @@
-"""A callback of Lightning that records the attention of a probe: `AttentionCapture`."""
+"""A callback of Lightning that records the attention of a probe: `AttentionCapture`; what a trainer's loggers take."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tensorboard_attention.probing import Probe
 
@@ -43,7 +45,7 @@ class AttentionCapture(Callback):
         Raises:
             ValueError: The trainer has no TensorBoardLogger.
         """
-        if trainer.is_global_zero and self._writer(trainer) is None:
+        if trainer.is_global_zero and writer_of(trainer) is None:
             raise ValueError("AttentionCapture writes to a TensorBoardLogger: give the Trainer one, logger=")
         self._record(trainer, pl_module)
 
@@ -52,18 +54,31 @@ class AttentionCapture(Callback):
         if self.probe.is_due(trainer.global_step):
             self._record(trainer, pl_module)
 
-    @staticmethod
-    def _writer(trainer: Trainer) -> Any:
-        """Return the writer of the run; None where there is none, and in all processes but the first."""
-        if not trainer.is_global_zero:
-            return None
-        experiments = (getattr(logger, "experiment", None) for logger in trainer.loggers)
-        return next((each for each in experiments if hasattr(each, "file_writer")), None)
-
     def _record(self, trainer: Trainer, pl_module: LightningModule) -> None:
         part, given = pl_module.get_submodule(self.model), self.probe.given
         if not callable(given):
             given = pl_module.transfer_batch_to_device(given, pl_module.device, 0)
             given = trainer.precision_plugin.convert_input(given)
         with trainer.precision_plugin.forward_context():
-            self.probe.record(part, self._writer(trainer), trainer.global_step, given)
+            self.probe.record(part, writer_of(trainer), trainer.global_step, given)
+
+
+def writer_of(trainer: Trainer) -> Any:
+    """Return the TensorBoard writer of a run; None where there is none, and in all processes but the first."""
+    if not trainer.is_global_zero:
+        return None
+    experiments = (getattr(logger, "experiment", None) for logger in trainer.loggers)
+    return next((each for each in experiments if hasattr(each, "file_writer")), None)
+
+
+def log_picture(logger: Any, tag: str, pixels: np.ndarray, step: int) -> None:
+    """Give a picture (height, width, 3) to a logger of Lightning that takes pictures: TensorBoard, W&B, MLflow, Comet."""
+    experiment: Any = getattr(logger, "experiment", None)
+    if hasattr(experiment, "add_image"):
+        experiment.add_image(tag, pixels, step, dataformats="HWC")
+    elif hasattr(logger, "log_image"):
+        logger.log_image(key=tag, images=[pixels], step=step)
+    elif hasattr(experiment, "log_image") and hasattr(logger, "run_id"):  # MLflow
+        experiment.log_image(logger.run_id, pixels, key=tag, step=step)
+    elif hasattr(experiment, "log_image"):  # Comet
+        experiment.log_image(pixels, name=tag, step=step)

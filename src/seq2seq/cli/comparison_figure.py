@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from seq2seq.visualization.style import BLUE, GRAY, new_figure, styled
+from tensorboard_attention import new_figure, styled
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "exact_match": "exact matches [%]"}
 """Titles of scores in figures; others have their own names."""
@@ -42,17 +42,17 @@ def draw_comparison(
         figure = new_figure(9 if compares else 6, 1 + 0.35 * len(rows))
         left, *right = figure.subplots(1, 1 + compares, sharey=True, squeeze=False)[0]
         for place, row in enumerate(rows):
-            left.plot(row["scores"], [place] * row["runs"], "o", color=BLUE, alpha=0.5)
+            left.plot(row["scores"], [place] * row["runs"], "o", color="C0", alpha=0.5)
             left.plot(row["mean"], place, "|", color="black", markersize=14)
             for axes in right if "difference" in row else ():
-                axes.plot([row["low"], row["high"]], [place, place], color=BLUE, linewidth=2)
-                axes.plot(row["difference"], place, "o", color=BLUE)
+                axes.plot([row["low"], row["high"]], [place, place], color="C0", linewidth=2)
+                axes.plot(row["difference"], place, "o", color="C0")
         left.set_yticks(range(len(rows)), [row["setting"][:60].replace("$", r"\$") for row in rows])
         left.set_ylim(len(rows) - 0.4, -0.6)
         left.set_xlabel(f"{score}: each run, and the mean as a line")
         for axes in right:
             axes.locator_params(axis="x", nbins=5)
-            axes.axvline(0, color=GRAY, linestyle="dashed", linewidth=1)
+            axes.axvline(0, color="#777777", linestyle="dashed", linewidth=1)
             best = next(row["setting"] for row in rows if "difference" not in row)
             shown = best[:30].replace("$", r"\$")
             axes.set_xlabel(f"difference [{NAMES.get(name, name)}] from\n{shown}")

@@ -1,4 +1,7 @@
-"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights."""
+"""Attention heatmaps by matplotlib: rows are target tokens, columns source tokens, dark cells large weights.
+
+Needs matplotlib, and for an animation Pillow, which it brings.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from seq2seq.common.marks import shown
-from seq2seq.visualization.style import VERMILION, WEIGHTS, drawable, new_figure, styled
+from tensorboard_attention.event_files import read_steps, recorded
+from tensorboard_attention.figures import VERMILION, WEIGHTS, drawable, new_figure, styled
 
 CELL = 0.22
 """Minimum size of a cell in inches, so that labels of 7 points fit."""
@@ -26,8 +28,8 @@ EVEN = 3
 
 
 def short(token: str, most: int = 18) -> str:
-    """Shorten a token, as it is `shown`; escape the dollar sign, which begins formulas in matplotlib."""
-    token = shown(token)
+    """Shorten a token, with a dot for SentencePiece's space; escape the dollar sign, which begins formulas in matplotlib."""
+    token = token.replace("▁", "·")
     return (token if len(token) <= most else f"{token[: most - 1]}…").replace("$", r"\$")
 
 
@@ -56,7 +58,7 @@ def draw_matrix(
         title: Title above the matrix.
         links: Gold links (source index, target index), drawn as circles.
         points: Size of the labels.
-        is_effect: They are of `seq2seq.decoding.effect.leave_one_out`, in nats.
+        is_effect: They are of `tensorboard_attention.leave_one_out`, in nats.
         whole: Whether the colors of weights run to 1 in any case, as in the pictures of an animation.
 
     Returns:
@@ -114,8 +116,8 @@ class AttentionFigure:
 
     def __init__(self, dpi: int = 200) -> None:
         with styled():
-            self.figure = Figure(figsize=(CARD, CARD), dpi=dpi)
-            self._canvas = FigureCanvasAgg(self.figure)
+            self.figure = new_figure(CARD, CARD)
+            self.figure.set_dpi(dpi)
             self.axes = self.figure.add_subplot()
 
     def draw(
@@ -135,8 +137,9 @@ class AttentionFigure:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """Return the drawn figure (height, width, 3)."""
-        self._canvas.draw()
-        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
+        canvas: Any = self.figure.canvas
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
 class Panel(NamedTuple):
@@ -181,14 +184,12 @@ def draw_steps(run: Path, name: str, path: Path) -> tuple[int, int]:
     Raises:
         ValueError: There is no such record, or a file is damaged.
     """
-    from tensorboard_attention import read_steps, recorded
-
     records, there = read_steps(run, name, most=200, most_bytes=1 << 19), len(recorded(run)[name].steps)
     write_gif(path, records)
     return len(records), there
 
 
-def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 0.3) -> None:
+def write_gif(path: str | Path, records: Mapping[int, Any]) -> None:
     """Write what was recorded of a sentence, a picture a step; the last one stays for two seconds.
 
     Records are by step, with `source`, `target` and `mean()`, the weights (target, source).
@@ -200,5 +201,5 @@ def write_gif(path: str | Path, records: Mapping[int, Any], *, seconds: float = 
         figure.draw(record.mean(), record.source, record.target, title=f"step {step:,}", whole=True)
         figure.figure.set_size_inches(1.2 + 0.22 * len(most.source), 1.4 + 0.22 * len(most.target))
         pictures.append(Image.fromarray(figure.pixels()).quantize(64))
-    times = [round(1000 * seconds)] * (len(pictures) - 1) + [2000]
+    times = [300] * (len(pictures) - 1) + [2000]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=times, loop=0)

@@ -1,9 +1,10 @@
-"""The style of all figures: ``style.mplstyle``, the color map ``attention`` of weights, and fonts.
+"""The style of figures: ``figures.mplstyle``, the color map ``attention`` of weights, and fonts. Needs matplotlib.
 
 Labels are in matplotlib's own font, and in installed ones for what it lacks, those of Noto first.
 """
 
 import re
+import warnings
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.resources import files
@@ -14,15 +15,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from seq2seq.common.progress import warn
-from tensorboard_attention import weight_colors
+from tensorboard_attention.colors import weight_colors
 
 WEIGHTS = ListedColormap(weight_colors() / 255, "attention").with_extremes(
     under="#e3e5e8"
 )  # below 0: effects
 mpl.colormaps.register(WEIGHTS, force=True)
 
-BLUE, VERMILION, GREEN, GRAY = "#0072b2", "#d55e00", "#009e73", "#777777"
+VERMILION, GREEN, GRAY = "#d55e00", "#009e73", "#777777"
 
 OWN = "DejaVu Sans"
 LACKING = "\N{WHITE SQUARE}"
@@ -43,7 +43,7 @@ OTHERS = (
 
 def styled() -> AbstractContextManager[None]:
     """Return a context in which figures are made and drawn in the style."""
-    return mpl.rc_context(fname=str(files("seq2seq.visualization") / "style.mplstyle"))
+    return mpl.rc_context(fname=str(files("tensorboard_attention") / "figures.mplstyle"))
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -78,9 +78,10 @@ def drawable(label: str) -> tuple[str, list[str]]:
         _chosen[each] = next((family for family, has in other_fonts() if ord(each) in has), None)
     lacking = [each for each in foreign if _chosen[each] is None]
     if lacking and not _lacking:
-        warn(
+        warnings.warn(
             f"no font here has {''.join(lacking[:8])}, heatmaps show squares: install one, such as Debian's packages "
-            "fonts-noto-core and fonts-noto-cjk"
+            "fonts-noto-core and fonts-noto-cjk",
+            stacklevel=2,
         )
     _lacking.update(lacking)
     families = dict.fromkeys(family for each in foreign if (family := _chosen[each]))
