@@ -27,14 +27,14 @@ from seq2seq.training.module import TranslationModule
 from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention, log_picture, writer_of
 
 READABLE = 60
-"""Maximum number of tokens of a sentence in a heatmap."""
+"""Maximum number of tokens of a sentence in a heatmap, and of a source whose effects are computed: one pass of the decoder each."""
 
 
 class AttentionLogger(Callback):
     """Log the attention of some sentences at every validation, and optionally between validations.
 
     Heatmaps show the attention under forced decoding of the reference, with one tag per sentence. Records for the
-    Attention tab are of forced decoding, with the effect of each source token, and of the greedy translation; they have the
+    Attention tab are of forced decoding, with the effect of each token of a source that is not too long, and of the greedy translation; they have the
     `marks` of other callbacks, short texts about this validation. With averaged weights (EMA), validations log
     the attention of the averaged model; this callback must come before the averaging callback.
 
@@ -188,7 +188,7 @@ class AttentionLogger(Callback):
                     language = pair.target_language or data.target_tokenizer.language
                     bleu = sentence_bleu_score(text, pair.target, language)
                 # gold links are those of the reference, not of a different translation
-                has_effect = searches and kind == "forced" and len(sources[place]) > 1
+                has_effect = searches and kind == "forced" and 1 < len(sources[place]) <= READABLE
                 same, sizes = target == references[place], (len(sources[place]) - 1, len(target) - 1)
                 add_attention(
                     writer,
