@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import dblquad, quad
 
 from hydra_plugins.hydra_optuna_racing_sweeper import e_bh, e_value, interval, judge, level_of_try, paired
-from hydra_plugins.hydra_optuna_racing_sweeper._looks import EFFECT
+from hydra_plugins.hydra_optuna_racing_sweeper._looks import EFFECT, VARIANCE
 
 
 @pytest.mark.parametrize("number", [2, 5, 9])
@@ -18,9 +18,11 @@ def test_e_is_the_ratio_of_two_integrated_likelihoods(number):
         return np.exp(-number * log_sigma - 0.5 * ((x / np.exp(log_sigma) - effect) ** 2).sum())
 
     def prior(effect):
-        return np.exp(-(effect**2) / 2 / EFFECT) / np.sqrt(2 * np.pi * EFFECT)
+        return np.exp(-(effect**2) / 2 / VARIANCE) / np.sqrt(2 * np.pi * VARIANCE)
 
-    above, _ = dblquad(lambda s, d: likelihood(s, d) * prior(d), -12, 12, -4, 6)
+    normal, _ = dblquad(lambda s, d: likelihood(s, d) * prior(d), -12, 12, -4, 6)
+    points = [quad(lambda s, d=d: likelihood(s, d), -4, 12)[0] for d in (EFFECT, -EFFECT)]
+    above = normal / 2 + sum(points) / 4
     below, _ = quad(lambda s: likelihood(s, 0), -4, 12)
     assert e_value(x) == pytest.approx(above / below, rel=1e-4)
 
@@ -41,8 +43,8 @@ def test_an_interval_has_the_means_that_are_not_rejected():
 
 
 def test_a_look_after_every_seed_finds_a_difference_in_few_studies_in_which_there_is_none():
-    draws = np.random.default_rng(1).normal(size=(400, 20))
-    shown = [any(judge(x[:n]).is_shown for n in range(2, 21)) for x in draws]
+    draws = np.random.default_rng(1).normal(size=(250, 20))
+    shown = [any(e_value(x[:n]) >= 20 for n in range(2, 21)) for x in draws]
     assert np.mean(shown) < 0.05
     assert np.mean([judge(x[:8] + 2.4).is_shown for x in draws]) > 0.9
 

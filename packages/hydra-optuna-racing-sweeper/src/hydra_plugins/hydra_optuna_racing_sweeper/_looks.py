@@ -3,29 +3,33 @@
 The differences x_1 … x_n of two settings, one a seed, are normal with an unknown variance. Under the hypothesis that
 their mean is 0 (or another number, which is first subtracted),
 
-    E_n = (1 + n g)^(-1/2) (V / (V - g S² / (1 + n g)))^(n/2),    S = Σ x, V = Σ x²
+    E_n = 1/2 (1 + n g)^(-1/2) (V / (V - g S² / (1 + n g)))^(n/2)  +  1/2 e^(-n d²/2) 1F1(n/2; 1/2; d² S² / 2 V)
 
-is the ratio of two likelihoods of the ratios x_i / x_1, which do not depend on the variance: mean over standard
-deviation is normal with mean 0 and variance g in the one, and 0 in the other. So E is a test martingale, and by Ville's
-inequality E_n ≥ 1 / α for any n at all happens in at most a share α of the studies in which nothing differs, however often
-one looks and whatever decides on the next seed (Lai 1976; Pérez-Ortiz, Lardy, de Heide and Grünwald 2024; Wang and
-Ramdas 2025, "Anytime-valid t-tests", theorem 4.6). 1 / E_n is a p-value, and the means that are not rejected are a
-confidence sequence. Several changes of one baseline, see `level_of_try` and `e_bh`.
+with S = Σ x, V = Σ x² and Kummer's function 1F1 is the ratio of two likelihoods of the ratios x_i / x_1, which do not depend
+on the variance: in the one, mean over standard deviation is 0, in the other, with probability 1/2 each, it is normal with
+mean 0 and variance g, or one of d and -d. So E is a test martingale, and by Ville's inequality E_n ≥ 1 / α for any n at all
+happens in at most a share α of the studies in which nothing differs, however often one looks and whatever decides on the next
+seed (Lai 1976; Pérez-Ortiz, Lardy, de Heide and Grünwald 2024; Wang and Ramdas 2025, "Anytime-valid t-tests"). 1 / E_n is a
+p-value, and the means that are not rejected are a confidence sequence. Several changes of one baseline, see `level_of_try`
+and `e_bh`.
 
 Differences of two settings that are equally good are symmetric, so heavy tails make the test careful;
 benchmarks/looks.py measures it. Equal differences show nothing: then the seeds change nothing.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp
 
 LEVEL = 0.05
-EFFECT = 4.0
-"""g above. Near 4 the number of seeds changes little: differences of 1 to 3 standard deviations are shown soonest."""
+VARIANCE, EFFECT = 1.0, 1.5
+"""g and d above: d shows differences of 1 to 3 standard deviations soonest, g those that need many seeds."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +69,30 @@ def _vary(x: NDArray[np.float64]) -> bool:
 
 
 def _e_value(n: int, squared_mean: float, variance: float) -> float:
-    shrunk = 1 + n * EFFECT
-    ratio = (variance + squared_mean) / (variance + squared_mean / shrunk)
-    return exp(min(n / 2 * log(ratio) - log(shrunk) / 2, 700))
+    """Return E of n differences from S² / n² and V / n - S² / n²."""
+    share = n * squared_mean / (variance + squared_mean)  # S² / V, at most n
+    shrunk = 1 + n * VARIANCE
+    normal = -log(shrunk) / 2 - n / 2 * log(1 - VARIANCE * share / shrunk)
+    # 1F1 is the mean of cosh(d u S / V^(1/2)) over u with the density of chi with n degrees of freedom
+    u = np.linspace(0, 2.2 * sqrt(n) + 12, 501)[1:]
+    chi, exponent = (n - 1) * np.log(u) - u**2 / 2, EFFECT * sqrt(share) * u
+    point = logsumexp(chi + np.logaddexp(exponent, -exponent)) - log(2) - logsumexp(chi) - n * EFFECT**2 / 2
+    return exp(min(np.logaddexp(normal, point) - log(2), 700))
 
 
 def interval(differences: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
     """Return the means that `e_value` does not reject at a level, at any number of looks."""
     x = np.asarray(differences, dtype=float)
-    shrunk = 1 + len(x) * EFFECT
-    ratio = (sqrt(shrunk) / level) ** (2 / max(len(x), 1))
-    if not _vary(x) or ratio >= shrunk:
+
+    def excess(
+        share: float,
+    ) -> float:  # of the squared difference to the mean, in the sum of it and the variance
+        return _e_value(len(x), share, 1 - share) - 1 / level
+
+    if not _vary(x) or excess(1 - 1e-12) <= 0:
         return -inf, inf
-    reach = sqrt((ratio - 1) / (1 - ratio / shrunk) * float(x.var()))
+    share = brentq(excess, 0, 1 - 1e-12)
+    reach = sqrt(share / (1 - share) * float(x.var()))
     return float(x.mean()) - reach, float(x.mean()) + reach
 
 
@@ -86,9 +101,11 @@ def judge(differences: Sequence[float], level: float = LEVEL) -> Judgment:
     x, e = np.asarray(differences, dtype=float), e_value(differences)
     further: int | None = 0
     if e < 1 / level:
-        expected = float(x.mean()) ** 2, float(x.var(ddof=1)) if len(x) > 1 else 0.0
-        numbers = range(len(x) + 1, len(x) + MOST) if _vary(x) else ()
-        further = next((n - len(x) for n in numbers if _e_value(n, *expected) >= 1 / level), None)
+        further, expected = None, (float(x.mean()) ** 2, float(x.var(ddof=1)) if len(x) > 1 else 0.0)
+        if _vary(x):  # once it is shown, it stays so
+            numbers = range(len(x) + 1, len(x) + MOST)
+            place = bisect_left(numbers, True, key=lambda n: _e_value(n, *expected) >= 1 / level)
+            further = place + 1 if place < len(numbers) else None
     return Judgment(
         len(x), float(x.mean()), interval(differences, level), min(1.0, 1 / e), further, e >= 1 / level
     )
