@@ -1,4 +1,4 @@
-"""Heatmaps and animations, and fonts for what they are labelled with."""
+"""Heatmaps and animations, and fonts for what they are labeled with."""
 
 from types import SimpleNamespace
 

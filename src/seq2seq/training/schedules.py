@@ -1,9 +1,11 @@
 """Learning-rate schedules, and the exponential moving average of the weights."""
 
+import copy
 import inspect
 import math
 import re
 import sys
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -170,10 +172,10 @@ class Schedule(Callback):
             )
         try:
             schedule = schedule_of(self._factory, optimizer, self._length)
+            self._tell(schedule, optimizer, trainer)
         except (ValueError, TypeError) as error:
             raise InputError(f"scheduler: {error}") from error
         is_plateau = isinstance(schedule, ReduceLROnPlateau)
-        self._tell_unit(trainer, is_plateau=is_plateau)
         unit = "validation" if is_plateau else self._interval
         for state in loaded.get("lr_schedulers", []):
             if unit != ("validation" if "cooldown_counter" in state else loaded.get("interval", "step")):
@@ -189,14 +191,26 @@ class Schedule(Callback):
         when = {"interval": self._interval, "frequency": frequency, "monitor": "val/loss"}
         return {"lr_scheduler": {"scheduler": schedule} | when}
 
-    def _tell_unit(self, trainer: pl.Trainer, *, is_plateau: bool) -> None:
-        """Print what a schedule of others counts."""
+    def _tell(self, schedule: Any, optimizer: Optimizer, trainer: pl.Trainer) -> None:
+        """Print what a schedule of others counts, and the rate at the end of the training, if it has one."""
         is_ours = getattr(self._factory, "func", self._factory).__module__ == __name__
-        if trainer.is_global_zero and not is_ours and not is_plateau:
-            print(
-                f"note        scheduler: the rate changes each {self._interval} (scheduler.interval)",
-                flush=True,
-            )
+        if not trainer.is_global_zero or is_ours or isinstance(schedule, ReduceLROnPlateau):
+            return
+        future = copy.copy(optimizer)  # with rates of its own, and a copy of the schedule that steps them
+        future.param_groups = [{**group} for group in optimizer.param_groups]
+        try:
+            schedule, first = copy.deepcopy(schedule, {id(optimizer): future}), future.param_groups[0]["lr"]
+        except TypeError:  # one of the user's that holds what has no copy
+            return
+        # Lightning drops the state of loaders without a data module if it is asked for their length
+        length = lengths(trainer)[self._interval] if getattr(trainer, "datamodule", None) else -1
+        is_soon = 0 <= length <= 100_000  # a second
+        with warnings.catch_warnings(action="ignore"):  # PyTorch's, as no step of the optimizer is made
+            for _ in range(length if is_soon else 0):
+                schedule.step()
+        end = f", {first:.3g} → {future.param_groups[0]['lr']:.3g} after {counted(length, self._interval)}"
+        said = f"note        scheduler: the rate changes each {self._interval} (scheduler.interval)"
+        print(f"{said}{end if is_soon else ''}", flush=True)
 
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
