@@ -28,8 +28,8 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 LEVEL = 0.05
-VARIANCE, EFFECT = 1.0, 1.5
-"""g and d above: d shows differences of 1 to 3 standard deviations soonest, g those that need many seeds."""
+VARIANCE, EFFECT = 4.0, 1.5
+"""g and d above: d shows differences of 1 to 2 standard deviations soonest, g larger ones, and small ones after many seeds."""
 
 
 @dataclass(frozen=True)
