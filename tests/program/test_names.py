@@ -14,6 +14,7 @@ from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
 from hydra_plugins.hydra_subprocess_launcher.subprocess_launcher import SubprocessLauncher
+from seq2seq.common.errors import InputError
 from seq2seq.settings.config import CONF, HYDRA_BASE, composed
 from seq2seq.settings.names import folder_name, run_name
 
@@ -152,3 +153,9 @@ def test_jobs_with_one_folder_are_refused_before_the_first(shared, folders):
 def test_the_folder_of_the_experiment_is_not_repeated_in_the_name():
     with composed(["experiment_name=mine", "seed=3"]) as config:
         assert config.hydra.run.dir == "runs/mine/seed=3"
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "a/../b", "cost $HOME"])
+def test_a_name_that_would_lead_elsewhere_is_refused(name):
+    with pytest.raises(InputError, match="name of a folder"):
+        folder_name(name)

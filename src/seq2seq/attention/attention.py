@@ -156,9 +156,8 @@ class Attention(nn.Module):
         queries = query.view(memory.states.shape[0], -1, query.shape[-1])  # (B, Q, d_q)
         is_token, new_state = memory.source_is_token.unsqueeze(1), ()  # (B, 1, S)
         if self.history_class is None:
-            keys = (
-                memory.keys
-            )  # `AdditiveScore` reads the third argument, W_k m_j; scores without `project_keys` the second
+            # `AdditiveScore` reads the third argument, W_k m_j; scores without `project_keys` read the second
+            keys = memory.keys
             scores = self.score(queries, keys, keys)  # (B, Q, S)
             weights = NORMALIZERS[self.normalizer](scores, mask=is_token)
         else:

@@ -46,7 +46,7 @@ def compare(
         baseline: Compare with this setting, as the table names it.
         all: Judge the last column by all settings that were tried in the folders, also those that failed, against --baseline;
             at most 5 % of those that are shown are expected to be wrong (e-BH).
-        output: Picture to write, .png, .pdf or .svg, or .html with the table in it, the table beside it; without it comparison.png in the folder that
+        output: Picture to write, .png, .pdf or .svg, or a page, .html, with the table in it; the table is written beside it, too; without it comparison.png in the folder that
             is given, in the one that holds all that are given, or else in the first.
     """
     runs = [

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from tensorboard_attention import new_figure, styled
 
-NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER", "wer": "WER", "exact_match": "exact matches [%]"}
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER", "exact_match": "exact matches [%]"}
 """Titles of scores in figures; others have their own names."""
 
 

@@ -20,10 +20,8 @@ class GRUCell(nn.Module):
     computed for all steps at once. The state is the output h (N, H).
     """
 
-    num_gates, state_factor = (
-        3,
-        1,
-    )  # sizes of x and of the state, in multiples of H; `LSTMCell`, with [h; c], has others
+    # sizes of x and of the state, in multiples of H; `LSTMCell`, with [h; c], has others
+    num_gates, state_factor = 3, 1
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()

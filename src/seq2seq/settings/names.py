@@ -92,6 +92,6 @@ def folder_name(name: str, key: str = "name") -> str:
     """
     if not str(name).strip() or "$" in str(name) or {"", ".", ".."} & {*str(name).split("/")}:
         raise InputError(
-            f"{key}={name}: the name of a folder is needed, such as {key}=first or {key}=first/a"
+            f"{key}={name}: the name of a folder is needed, without $, such as {key}=first or {key}=first/a"
         )
     return str(name)

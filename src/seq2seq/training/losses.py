@@ -52,12 +52,11 @@ def token_cross_entropy(
         is_token: True on real tokens (B, T); padding is not counted.
         label_smoothing: eps.
     """
-    parameters = [
-        each for each in output.parameters() if each.requires_grad
-    ]  # arguments, or they get no gradient
+    # arguments of `apply`, or they get no gradient; within `forward` gradients are never enabled
+    parameters = [each for each in output.parameters() if each.requires_grad]
     nll, objective, num_correct = CrossEntropy.apply(
         features[is_token], targets[is_token], output, label_smoothing, torch.is_grad_enabled(), *parameters
-    )  # within `forward` of a `Function` it is never enabled
+    )
     return LossSums(nll, objective, num_correct, is_token.sum())
 
 

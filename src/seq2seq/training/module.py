@@ -20,7 +20,7 @@ class TranslationModule(ConfiguredModule):
 
     Lightning's loop calls, for each batch, `training_step` and ``backward``, and for each step of the optimizer
     `configure_gradient_clipping`, ``optimizer.step()``, the schedule and ``zero_grad()``. By default `objective` is
-    `teacher_forcing`, `loss` is `token_cross_entropy`, `step_mean` is a `StepMean`, and the optimizer is Adam.
+    `teacher_forcing`, `step_mean` is a `StepMean`, and the optimizer is Adam.
     """
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
