@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from joined_words import lowered, text_word_parts
 from seq2seq.common.errors import InputError
 from seq2seq.data import LibreOfficeHelp
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair
-from seq2seq.data.words import lowered, text_word_parts
 from seq2seq.evaluation.alignment import Links, read_pharaoh
 from seq2seq.settings.messages import exit_on_error
 

@@ -42,7 +42,7 @@ AREAS = {
     "decoding": ["tests/decoding", "tests/oracles/test_search.py", "tests/golden"],
     "training": ["tests/training"],
     "data": ["tests/data"],
-    "..": ["packages/bitext/tests", "tests/data"],
+    "..": ["packages/bitext/tests", "packages/joined-words/tests", "tests/data"],
     "evaluation": ["tests/evaluation"],
     "settings": ["tests/program"],
     "run": [
@@ -208,14 +208,14 @@ MUTANTS = {
         ('np.searchsorted(padded, size.tokens, "right")', 'np.searchsorted(padded, size.tokens, "left")'),
         ("self._num_yielded, self._resume = num_yielded if resumes else 0, None", "self._num_yielded, self._resume = 0, None"),
     ],
-    "data/words.py": [
+    "../../packages/joined-words/src/joined_words/words.py": [
         ('" ".join(INVISIBLE.sub("", text).split())', '" ".join(text.split())'),
         ('" ".join(INVISIBLE.sub("", text).split())', 'INVISIBLE.sub("", text).strip()'),
         (r")[\p{{L}}\p{{N}}\p{{M}}_", r")[\p{{L}}\p{{N}}_"),
         ('text.replace("I", "ı") if has_dotless_i(language) else text', "text"),
         ('return text.replace("İ", "i").lower()', "return text.lower()"),
     ],
-    "data/casing.py": [
+    "../../packages/joined-words/src/joined_words/casing.py": [
         ("num_upper > num_lower and", "num_upper > 0 and"),
         ("if lower > upper)", "if lower > 9 * upper)"),
         ("before if found[1] in", "word[0] if found[1] in"),

@@ -41,6 +41,7 @@ def test_rooms_are_few_and_imports_go_down():
         "__main__",
         "tensorboard_attention",
         "bitext",
+        "joined_words",
     } | {name.replace("-", "_") for name in PACKAGES if name.startswith("hydra")}
     assert not upward(arrows)
     assert len(rooms) <= 20
@@ -102,6 +103,7 @@ def test_the_tab_stands_alone():
     ("package", "needed"),
     [
         ("bitext", {"lxml", "polib", "pyarrow"}),
+        ("joined-words", {"bitext", "regex"}),
         ("hydra-checked", {"omegaconf"}),
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
         ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),

@@ -193,7 +193,7 @@ def test_two_steps_of_one_run_side_by_side(open_tab, data):
 
 
 def test_runs_with_other_tokens_have_no_difference_map_and_say_so(open_tab):
-    _, tab = open_tab(run="seed_1", sentence="0", compare="on", **{"with": "hostile"})
+    _, tab = open_tab(run="seed_1", sentence="attention/0", compare="on", **{"with": "hostile"})
     expect(tab.locator("figure")).to_have_count(2)
     expect(tab.locator(".message")).to_contain_text("the tokens differ")
 
@@ -224,8 +224,8 @@ def test_gold_links_lie_over_the_weights(open_tab, data):
 
 
 def test_everything_is_reached_by_keys(open_tab, data):
-    page, tab = open_tab(run="seed_1")
-    view = data["seed_1", TAG]
+    page, tab = open_tab(run="seed_1", sentence="attention/0")
+    view = data["seed_1", "attention/0/forced"]
     caption = tab.locator("figcaption")
     caption.click()
     page.keyboard.press("n")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from joined_words import clean
 from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus
 from seq2seq.data.text import SentencePair, read_lines
@@ -18,7 +19,6 @@ from seq2seq.data.tokenizers import (
     save_proved,
 )
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
-from seq2seq.data.words import clean
 from tests.small import KINDS, tokenizers_of
 
 ENGLISH = ["The little cat sees it .", "I don't know, do you?", "A cat, a dog and a cow!"] * 20

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from joined_words import Casing
 from seq2seq.cli.api import Run
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize
-from seq2seq.data.casing import Casing
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import UNKNOWN_ID
 from seq2seq.decoding import translation as translations_module

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from importlib import import_module
 from itertools import pairwise
 from random import Random
 
@@ -10,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from joined_words import Casing, lowered
 from seq2seq.cli.api import Run
 from seq2seq.common.errors import InputError
 from seq2seq.data.folders import MODELS
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID
-from seq2seq.data.words import lowered
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.sentences import sentences as split
 from seq2seq.export import translating_page
@@ -23,14 +24,13 @@ from seq2seq.export.translating_page import export_page, static_file
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import LengthLimits
 from tensorboard_attention.page import bundle, viewer_modules
-from tests.data.test_casing import WITHIN, casing_of
-from tests.data.test_words import DRAWN, SPELLINGS, WRITTEN
 from tests.decoding.test_sentences import FOURTEEN
 from tests.decoding.test_sentences import SPLIT as SPLIT_TEXTS
 from tests.export.translating import assert_same, data_of, in_node, matrix_of, rounded, steps_of, tree_of
 from tests.small import VARIANTS, built_in_pairs, tokenizers_of
 from tests.small import model_of as small_model
 
+WORDS, CASING = (import_module(f"packages.joined-words.tests.test_{each}") for each in ("words", "casing"))
 COMPUTED = (
     *("additive", "scaled_dot", "dot", "bilinear", "gaussian", "one_way_two_layers"),
     *("bridge_and_readout", "from_zeros", "token_in_query", "tied"),
@@ -320,8 +320,11 @@ def assert_tokens_alike(codec, held, texts):
 )  # fmt: skip
 def test_text_becomes_the_same_tokens_and_text_again(name, case, languages, pairs, tmp_path):
     size = {"vocab_size": 420} if name in ("unigram", "bpe") else {}
-    drawn = DRAWN if name == "word" and case == "keep" else []
-    languages, hard = languages.split(), [*HARD, *SPELLINGS, *(text for _, text in WRITTEN), *drawn]
+    drawn = WORDS.DRAWN if name == "word" and case == "keep" else []
+    languages, hard = (
+        languages.split(),
+        [*HARD, *WORDS.SPELLINGS, *(text for _, text in WORDS.WRITTEN), *drawn],
+    )
     learned = HARD[2:8] if size else hard[2:400]  # other words have joints that are unknown
     written = [*pairs, *(SentencePair(text, text) for text in learned)]
     codecs = tokenizers_of(written, languages, tokenizer=name, case=case, **size)
@@ -346,8 +349,8 @@ def test_sentences_within_a_line_have_their_capitals_alike():
         "\u2028",
     ]
     rows, expected = [], []
-    for language, words, text, written in WITHIN.values():
-        casing = casing_of([f"1 {words} {words}", text] * 4, language).casing
+    for language, words, text, written in CASING.WITHIN.values():
+        casing = Casing.learned([f"1 {words} {words}", text] * 4, language)
         parts = [*lowered(f"{words} {text}", language).split(), *marks * 2]
         lines = [written, *("".join(draw.choices([*parts, " "], k=30)) for _ in range(60))]
         lines = [*(lowered(line, language) for line in lines), "iPhone , eBay. İzmir. ilk"]

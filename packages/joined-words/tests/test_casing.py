@@ -1,14 +1,12 @@
-import json
+"""The usual case of words and the capitals of sentences, learned and restored."""
+
 import re
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seq2seq.data.text import SentencePair
-from seq2seq.data.tokenizers import Tokenizer, WordTokenizer
-from seq2seq.data.words import lowered
-from tests.small import tokenizers_of
+from joined_words import Casing, lowered
 
 SENTENCES = [
     "Der Mann sieht den Hund und eine Frau.",
@@ -19,15 +17,11 @@ GERMAN = SENTENCES * 20
 
 
 def casing_of(sentences, language="de"):
-    """A tokenizer that has learned how words are written."""
-    tokenizer = WordTokenizer(language=language, case="restore")
-    tokenizer.learn_case(sentences)
-    tokenizer.join = " ".join
-    return tokenizer
+    return Casing.learned(sentences, language)
 
 
-def restored(tokenizer, text):
-    return tokenizer.text([text])
+def restored(casing, text, language="de"):
+    return casing.restored(text, language)
 
 
 def test_words_take_their_usual_form_and_sentences_their_capital():
@@ -97,7 +91,7 @@ WITHIN = {
 def test_a_sentence_within_a_line_has_the_capital_that_its_mark_has_in_the_text(name):
     language, words, text, written = WITHIN[name]
     casing = casing_of([f"1 {words} {words}", text] * 4, language)
-    assert restored(casing, lowered(written, language)) == written
+    assert restored(casing, lowered(written, language), language) == written
 
 
 MARKS = [
@@ -111,7 +105,7 @@ MARKS = [
 
 @pytest.mark.parametrize(("text", "marks"), MARKS)
 def test_what_is_learned_of_marks(text, marks):
-    learned = casing_of(["A the cat the end.", text] * 3).casing.sentence_marks
+    learned = casing_of(["A the cat the end.", text] * 3).sentence_marks
     assert {mark: sorted(words) for mark, words in learned.items()} == marks
 
 
@@ -129,20 +123,6 @@ def test_a_word_that_mostly_begins_sentences_within_lines_is_in_lower_case_elsew
     assert restored(learned, "run it, click it. click it.") == "Run it, click it. Click it."
 
 
-def test_a_folder_that_knows_no_marks_writes_as_before(tmp_path):
-    text = ["The dog ran. The dog and the cat. And the dog ran. And."]
-    _, target = tokenizers_of([SentencePair(each, each) for each in text], ("en", "en"), case="restore")
-    line = target.encode("the dog. the cat and. and")
-    target.save(tmp_path, "target")
-    assert (
-        Tokenizer.load(tmp_path, "target").decode(line) == target.decode(line) == "The dog. The cat and. And"
-    )
-    description = json.loads((tmp_path / "target.json").read_text(encoding="utf-8"))
-    del description["sentence_marks"]
-    (tmp_path / "target.json").write_text(json.dumps(description), encoding="utf-8")
-    assert Tokenizer.load(tmp_path, "target").decode(line) == "The dog. the cat and. and"
-
-
 @settings(deadline=None, max_examples=50)
 @given(text=st.text())
 @example(text="İ. i! ß. ß ß. i")
@@ -151,13 +131,3 @@ def test_a_folder_that_knows_no_marks_writes_as_before(tmp_path):
 def test_lower_casing_takes_back_what_was_restored(text):
     lower = re.sub(r"[\r\n]", " ", lowered(text, "de"))
     assert lowered(restored(casing_of([*SENTENCES, text, f"x {text}"]), lower), "de") == lower
-
-
-def test_a_codec_restores_case_when_asked_and_still_does_so_when_loaded(tmp_path):
-    for name in ("word", "unigram"):
-        pairs = [SentencePair(text, text) for text in GERMAN]
-        size = {"vocab_size": 310} if name == "unigram" else {}
-        _, target = tokenizers_of(pairs, ("de", "de"), name, case="restore", **size)
-        target.save(tmp_path, "target")
-        for each in (target, Tokenizer.load(tmp_path, "target")):
-            assert each.decode(each.encode(GERMAN[0])) == GERMAN[0]

@@ -288,7 +288,7 @@ class Run:
 
     def attention(self, sentence: str, target: str | None = None, *, beam_size: int = 5) -> Any:
         """Return the attention of a translation, or of one that is given, as a notebook shows it."""
-        from seq2seq.data.words import clean
+        from joined_words import clean
         from seq2seq.decoding.forced import force_pairs
         from seq2seq.export.records import shown
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from seq2seq.common.marks import shown
+from joined_words import shown
 
 SHADES = (0.7, "█"), (0.5, "▓"), (0.3, "▒"), (0.1, "░"), (0.0, " ")
 """Minimum weight of each shade."""

@@ -14,6 +14,7 @@ import lightning.pytorch as pl
 import numpy as np
 from numpy.typing import NDArray
 
+from joined_words import clean
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive, Seed, require_bounds
 from seq2seq.common.progress import LOG, announce, counted, warn
@@ -24,7 +25,6 @@ from seq2seq.data.languages import require_language_code
 from seq2seq.data.split import Split
 from seq2seq.data.text import SentencePair, Splits, warn_of_escapes, warn_of_seen, with_alignments
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordTokenizer, save_proved
-from seq2seq.data.words import clean
 
 MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""

@@ -13,11 +13,11 @@ from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 
+from joined_words import clean, split_words
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import PARTS, is_within, named
 from seq2seq.common.progress import counted
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
-from seq2seq.data.words import clean, split_words
 
 MODELS = next(
     (

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from bitext import NAMES, TWO_LETTERS, base_language, has_dotless_i, is_unspaced
+from joined_words import shown
 from seq2seq.common.errors import InputError
-from seq2seq.common.marks import shown
 from seq2seq.common.progress import warn
 
 __all__ = [

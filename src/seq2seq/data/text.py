@@ -14,11 +14,11 @@ import regex
 from bitext import FormatError, Links, lines, open_bytes, plain_lines, read_two
 from bitext import read_lines as lines_of
 from bitext import read_links as links_of
+from joined_words import clean, text_word_parts
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted, warn
 from seq2seq.data.addresses import matching, on_disk
 from seq2seq.data.languages import target_tag
-from seq2seq.data.words import clean, text_word_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from joined_words import text_words
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted
 from seq2seq.data.text import SentencePair
-from seq2seq.data.words import text_words
 from seq2seq.evaluation.alignment import (
     AlignmentCounts,
     Floats,

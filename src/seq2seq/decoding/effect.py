@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from joined_words import clean
 from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END_ID, PADDING_ID
-from seq2seq.data.words import clean
 from seq2seq.decoding.forced import force_translate, token_scores
 from seq2seq.decoding.translation import Translation
 from seq2seq.decoding.translator import Translator

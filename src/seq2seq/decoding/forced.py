@@ -9,13 +9,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from joined_words import clean
 from seq2seq.attention.masking import at_least_float32
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences, SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import require_tags
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
-from seq2seq.data.words import clean
 from seq2seq.decoding.greedy import check_numbers
 from seq2seq.decoding.hypothesis import Hypothesis, Models
 from seq2seq.decoding.translation import EMPTY, Translation

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from joined_words import text_words
 from seq2seq.common.progress import announce, counted, warn
 from seq2seq.data.text import SentencePair
-from seq2seq.data.words import text_words
 from seq2seq.decoding.search import GREEDY, Search
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.bleu import cased_bleu

@@ -13,9 +13,9 @@ import torch
 from sentencex import segment
 from torch import Tensor
 
+from joined_words import clean
 from seq2seq.common.progress import counted, warn
 from seq2seq.data.languages import is_unspaced
-from seq2seq.data.words import clean
 from seq2seq.decoding.search import Search
 from seq2seq.decoding.translation import EMPTY, Translation
 from seq2seq.decoding.translator import LINES, Translator, listed_texts

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from joined_words import clean, lowered, shown, split_words
 from seq2seq.common.errors import InputError
-from seq2seq.common.marks import shown
 from seq2seq.common.progress import counted, tracked, warn
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.batching import BatchSize, sorted_order
 from seq2seq.data.languages import base_language, require_tags, target_tag
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import END, UNKNOWN, UNKNOWN_ID
-from seq2seq.data.words import clean, lowered, split_words
 from seq2seq.decoding.forced import with_heads
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.int8 import quantized

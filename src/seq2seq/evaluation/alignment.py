@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from joined_words import SPACE_MARK, shown
 from seq2seq.common.errors import InputError
-from seq2seq.common.marks import SPACE_MARK, shown
 from seq2seq.common.progress import counted
 from seq2seq.data.text import read_links
 from seq2seq.data.vocabulary import BEGIN, END, PADDING

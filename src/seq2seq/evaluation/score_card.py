@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from joined_words import text_words
 from seq2seq.common.progress import counted
-from seq2seq.data.words import text_words
 from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
 from seq2seq.evaluation.metrics import METRICS, places_by, scores_of
 from seq2seq.evaluation.significance import interval_of

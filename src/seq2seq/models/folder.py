@@ -26,13 +26,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from joined_words import split_words
 from seq2seq.common.errors import InputError, NotFinite
 from seq2seq.common.named import without_unknown
 from seq2seq.data.addresses import read_json
 from seq2seq.data.batch import SourceBatch
 from seq2seq.data.folders import config_of, example_sentences, own_classes
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
-from seq2seq.data.words import split_words
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits

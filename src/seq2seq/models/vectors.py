@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from joined_words import shown
 from seq2seq.common.errors import InputError
-from seq2seq.common.marks import shown
 from seq2seq.data.text import stream_bytes
 
 HEADER = re.compile(rb"\d+[ \t]+\d+")

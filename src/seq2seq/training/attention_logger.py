@@ -8,6 +8,7 @@ import lightning.pytorch as pl
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from joined_words import clean
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
@@ -15,7 +16,6 @@ from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.data.languages import require_tags, target_tag
 from seq2seq.data.text import SentencePair
 from seq2seq.data.vocabulary import END
-from seq2seq.data.words import clean
 from seq2seq.decoding.effect import log_probabilities
 from seq2seq.decoding.forced import force_decode, weights_of, with_heads
 from seq2seq.decoding.greedy import greedy_search

@@ -1,7 +1,4 @@
-"""Capital letters of text that a model writes in lower case, learned from text: of words, of lines and of sentences.
-
-The interactive page has the same rules in JavaScript (``seq2seq/export/static/model.js``); a test compares them.
-"""
+"""Capital letters of text that a model writes in lower case, learned from text: of words, of lines and of sentences."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,8 +7,8 @@ from typing import Any
 
 import regex
 
-from seq2seq.data.languages import has_dotless_i
-from seq2seq.data.words import LETTERS, clean, lowered
+from bitext import has_dotless_i
+from joined_words.words import LETTERS, clean, lowered
 
 _OPENING = r'(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*+'
 _CLOSING = r"""[\p{Pe}\p{Pf}\p{Pi}"']"""

@@ -4,7 +4,7 @@ SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
 """How SentencePiece writes a space; the first piece of every word begins with it."""
 
 JOINT = "\N{HALFWIDTH BLACK SQUARE}"
-"""On a side of a word that has no space there, or has one where Chinese or Japanese has none; see `seq2seq.data.words`."""
+"""On a side of a word that has no space there, or has one where Chinese or Japanese has none; see `split_with_joints`."""
 
 ESCAPED = "\ufff9"
 """Stands for `JOINT` of a text, in a token; no clean text has it."""

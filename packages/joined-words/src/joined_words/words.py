@@ -1,7 +1,4 @@
-"""Text before it becomes tokens, and words: cleaning, lower case, splitting and joining.
-
-The interactive page has the same rules in JavaScript (``seq2seq/export/static/model.js``); a test compares them.
-"""
+"""Text before it becomes tokens, and words: cleaning, lower case, splitting and joining."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,8 +6,8 @@ from itertools import pairwise
 
 import regex
 
-from seq2seq.common.marks import ESCAPED, JOINT, SPACE_MARK, shown
-from seq2seq.data.languages import has_dotless_i
+from bitext import has_dotless_i
+from joined_words.marks import ESCAPED, JOINT, SPACE_MARK, shown
 
 INVISIBLE = regex.compile(
     "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u17b4\u17b5\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb"

@@ -3,12 +3,12 @@
 from typing import Any
 
 from bitext import FormatError, parse_links
+from joined_words import split_words
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
 from seq2seq.data.corpora.everyday import built_in, require_languages
 from seq2seq.data.datamodule import TranslationDataModule
 from seq2seq.data.text import SentencePair, Splits, read_splits, require_inside
-from seq2seq.data.words import split_words
 
 
 class GrammarCorpus(TranslationDataModule):

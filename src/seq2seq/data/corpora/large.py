@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from joined_words import INVISIBLE, WORD
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
 from seq2seq.data.addresses import is_address
@@ -22,7 +23,6 @@ from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_parallel
 from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.data.words import INVISIBLE, WORD
 
 CHUNK = 20_000
 """Number of pairs that are tokenized together."""

@@ -15,6 +15,7 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
+from joined_words import clean
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted
 from seq2seq.data.addresses import is_address
@@ -23,7 +24,6 @@ from seq2seq.data.datamodule import Prepared, TranslationDataModule
 from seq2seq.data.files import is_path
 from seq2seq.data.languages import require_language_code, target_tag
 from seq2seq.data.text import Splits
-from seq2seq.data.words import clean
 
 
 class MultilingualText(TranslationDataModule):

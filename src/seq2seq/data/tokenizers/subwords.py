@@ -15,8 +15,8 @@ from typing import Any
 
 import sentencepiece
 
+from joined_words import SPACE_MARK
 from seq2seq.common.errors import InputError
-from seq2seq.common.marks import SPACE_MARK
 from seq2seq.common.progress import counted, warn
 from seq2seq.data.addresses import read_file
 from seq2seq.data.tokenizers.tokenizer import Tokenizer

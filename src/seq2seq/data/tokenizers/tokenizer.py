@@ -13,13 +13,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from joined_words import Casing, clean, lowered
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import require_trusted, without_unknown
 from seq2seq.common.numbers import Positive
 from seq2seq.data.addresses import read_json
-from seq2seq.data.casing import Casing
 from seq2seq.data.vocabulary import SPECIALS, UNKNOWN_ID
-from seq2seq.data.words import clean, lowered
 
 MAX_TOKENS = 500_000
 """Maximum number of tokens of a vocabulary that is read from a file."""

@@ -5,14 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from joined_words import LETTERS, SPACE_MARK, join_with_joints, shown, split_with_joints, split_words
 from seq2seq.common.errors import InputError
-from seq2seq.common.marks import SPACE_MARK, shown
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import read_json
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.tokenizers.tokenizer import Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
-from seq2seq.data.words import LETTERS, join_with_joints, split_with_joints, split_words
 
 LONGEST_MEAN = 10
 """Letters of a word on average, beyond which words are not separated: German text has 6."""

@@ -297,7 +297,7 @@ function pathOf(node) {
   return path;
 }
 
-// ---- Text to words and back, as seq2seq.data.words. JavaScript's \w, \s and \b differ from Python's, so
+// ---- Text to words and back, as the package joined-words. JavaScript's \w, \s and \b differ from Python's, so
 // they are spelled out.
 
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
@@ -550,7 +550,7 @@ class Codec {
   }
 }
 
-// Capital letters of words, lines and sentences, as they were learned: seq2seq.data.casing.
+// Capital letters of words, lines and sentences, as they were learned: the package joined-words.
 const OPENING_MARKS = String.raw`(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*`;
 const CLOSING_MARK = String.raw`[\p{Pe}\p{Pf}\p{Pi}"']`;
 const LINE_START = new RegExp(`^${OPENING_MARKS}$`, "u");
