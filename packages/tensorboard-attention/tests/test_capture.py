@@ -1114,6 +1114,39 @@ def test_of_a_long_text_the_last_rows_are_kept_and_the_page_says_so(tmp_path):
     np.testing.assert_allclose(record.weights[0] / 65535, wanted[0], atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"is_causal": True},
+        {"attn_mask": torch.ones(2100, 2100).tril(3).bool()},
+        {"attn_mask": torch.linspace(-3, 0, 2100)[None]},
+    ],
+    ids=["causal", "mask of rows", "mask of columns"],
+)
+def test_of_a_long_text_the_last_rows_have_their_own_masks(options):
+    states, model = torch.randn(1, 1, 2100, 4), Attend(**options)
+    with capture(model) as found:
+        output = model(states, states, states)
+    (layer,) = found.layers
+    assert layer.first > 0
+    torch.testing.assert_close(layer.weights @ states, output[:, :, layer.first :])
+
+
+def test_layers_that_share_a_module_are_layers_of_a_long_text_too():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attend = Attend()
+
+        def forward(self, states):
+            return self.attend(*[self.attend(states, states, states)] * 3)
+
+    model = Twice()
+    with capture(model) as found:
+        model(torch.randn(1, 1, 2100, 4))
+    assert len(found.layers) == 2
+
+
 def test_effects_of_heads_of_a_long_text_are_refused():
     states, model = torch.randn(1, 1, 2100, 4), Attend()
     with pytest.warns(UserWarning, match="no effects of heads: only the last rows"), capture(model, loss=lambda: model(states, states, states).sum()) as found:  # fmt: skip

@@ -70,7 +70,7 @@ class Removal(Watcher):
                 "the model runs otherwise for the loss than when it was captured, or its layers are rows of many calls"
             )
 
-    def _keep(self, path: str, answer: Question) -> None:
+    def _keep(self, path: str, answer: Question, first: int = 0) -> None:
         key = path, not (answer.rows & answer.columns)
         number = self.counts[key]
         self.counts[key] += 1

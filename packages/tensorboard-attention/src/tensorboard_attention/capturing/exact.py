@@ -19,8 +19,9 @@ def of_scaled_dot_product(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
+    first: int = 0,
 ) -> Tensor:
-    """Return the weights of `F.scaled_dot_product_attention`, in float32 at least and without dropout.
+    """Return the weights of `F.scaled_dot_product_attention` from row `first` on, in float32 at least and without dropout.
 
     A row in which nothing may be attended to is 0.
     """
@@ -32,14 +33,15 @@ def of_scaled_dot_product(
         every = torch.ones(attn_mask.seq_len_q, attn_mask.seq_len_kv, dtype=torch.bool, device=query.device)
         attn_mask = every.tril(diagonal)
     number = torch.promote_types(query.dtype, torch.float32)
-    query, key = query.to(number), key.to(number)
+    query, key = query[..., first:, :].to(number), key.to(number)
     if enable_gqa:  # several heads share one of keys
         key = key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)
     scores = query @ key.transpose(-2, -1) * (query.size(-1) ** -0.5 if scale is None else scale)
     if is_causal:
-        is_past = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        is_past = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril(first)
         scores = scores.masked_fill(~is_past, -torch.inf)
     if attn_mask is not None:
+        attn_mask = attn_mask[..., first:, :] if attn_mask.size(-2) > 1 else attn_mask
         is_kept = attn_mask.dtype == torch.bool
         scores = scores.masked_fill(~attn_mask, -torch.inf) if is_kept else scores + attn_mask.to(number)
     return _safe_softmax(scores)
@@ -53,12 +55,12 @@ FLEX: Any = torch.ops.higher_order.flex_attention
 """What `torch.nn.attention.flex_attention` calls, where it is not compiled."""
 
 
-def of_flex(query: Tensor, key: Tensor, value: Tensor, *args: Any) -> Tensor:
-    """Return the weights of FlexAttention (B, heads, T, S), in float32 at least: its result where the values are the unit vectors."""
+def of_flex(query: Tensor, key: Tensor, value: Tensor, *args: Any, first: int = 0) -> Tensor:
+    """Return the weights of FlexAttention (B, heads, T - first, S), in float32 at least: its result where the values are the unit vectors."""
     number = torch.promote_types(query.dtype, torch.float32)
     units = torch.eye(key.size(-2), dtype=number, device=key.device).expand(*value.shape[:2], -1, -1)
     weights: Tensor = FLEX(query.to(number), key.to(number), units, *args)[0]
-    return weights
+    return weights[..., first:, :]
 
 
 MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)

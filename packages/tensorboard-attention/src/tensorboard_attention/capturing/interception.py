@@ -13,7 +13,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 (its usual name)
 from torch.overrides import TorchFunctionMode
 
-from tensorboard_attention.capturing.axes import ChannelsError, Family, Question, Trail, arranged, roots_of
+from tensorboard_attention.capturing.axes import (
+    ChannelsError,
+    Family,
+    Question,
+    Trail,
+    arranged,
+    child,
+    roots_of,
+)
 from tensorboard_attention.capturing.exact import FLEX, of_flex, of_multi_head, of_scaled_dot_product
 from tensorboard_attention.capturing.following import Follower, tensors_in
 from tensorboard_attention.capturing.layers import Call, Calls, last_rows
@@ -149,15 +157,21 @@ class Watcher(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _of_products(self, weights_of: Callable[..., Tensor], query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> None:  # fmt: skip
+        is_known = query.dim() == 4 and not query.is_nested  # (B, heads, T, E), as its documentation says
+        first = last_rows(query.size(1), query.size(2), key.size(2)) if is_known else 0
         with torch.autocast(query.device.type, enabled=False):
-            weights = weights_of(query, key, *args, **kwargs)
+            weights = weights_of(query, key, *args, **kwargs, first=first)
         queries, keys = self.follower.of(query), self.follower.of(key)
         self.follower.contract(queries.axes[-1], keys.axes[-1])
-        axes = (*queries.axes[:-1], keys.axes[-2])
+        rows = child(weights.size(-2), [queries.axes[-2]]) if first else queries.axes[-2]
+        axes = (*queries.axes[:-2], rows, keys.axes[-2])
         roles = ["shared"] * (weights.dim() - 2) + ["rows", "columns"]
-        if weights.dim() == 4:  # (B, heads, T, S), as its documentation says
+        if is_known:
             roles[1] = "heads"
-        self._answered(arranged(weights, axes, roles, Trail(axes, queries.selected | keys.selected)))
+        answer = arranged(weights, axes, roles, Trail(axes, queries.selected | keys.selected))
+        if first:  # layers that share a module have the same rows, not the same part of them
+            answer = replace(answer, row_families=tuple(family for family, _ in queries.axes[-2]))
+        self._answered(answer, first)
 
     def _of_multi_head(self, query: Tensor, key: Tensor, *args: Any, **kwargs: Any) -> None:
         with torch.autocast(query.device.type, enabled=False):
@@ -185,23 +199,23 @@ class Watcher(TorchFunctionMode):
     def _is_named(self) -> bool:
         return any(each.path in self.named for each in self.running)
 
-    def _answered(self, answer: Question | ChannelsError) -> None:
-        """Keep weights (B, heads, T, S) by the module that is running."""
+    def _answered(self, answer: Question | ChannelsError, first: int = 0) -> None:
+        """Keep weights (B, heads, T, S) by the module that is running, which begin with the row `first`."""
         if self._is_named():
             return
         if isinstance(answer, ChannelsError):
             self._refuse(answer)
             return
-        self._keep(self._path(), answer)
+        self._keep(self._path(), answer, first)
 
-    def _keep(self, path: str, answer: Question) -> None:
+    def _keep(self, path: str, answer: Question, first: int = 0) -> None:
         self.num_found += 1
         is_cross = not (answer.rows & answer.columns)
         calls = self.calls.setdefault((path, is_cross), Calls(is_cross))
-        first = last_rows(answer.weights)
-        if first:  # of a long text
-            kept = answer.weights[..., first:, :].clone()
-            answer = replace(answer, weights=kept, back=_none_back)
+        if not first and (first := last_rows(*answer.weights.shape[-3:])):  # of a long text
+            answer = replace(answer, weights=answer.weights[..., first:, :].clone())
+        if first:
+            answer = replace(answer, back=_none_back)
         calls.all.append(Call(answer, self.num_runs, first))
 
     def _take(self, output: Any, path: str) -> None:

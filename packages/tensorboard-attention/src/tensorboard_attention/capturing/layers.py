@@ -33,12 +33,11 @@ class Call:
         return self.answer.weights
 
 
-def last_rows(weights: Tensor) -> int:
-    """Return the first of the rows that are kept of weights (B, heads, T, S): 0, or of a long text the last, as many as a record holds."""
-    rows, columns = weights.shape[-2:]
+def last_rows(heads: int, rows: int, columns: int) -> int:
+    """Return the first of the rows of weights that are kept: 0, or of a long text the last, as many as a record holds."""
     if rows * columns <= MAX_WEIGHTS:
         return 0
-    return rows - max(1, MAX_WEIGHTS // (weights.size(1) * columns))
+    return rows - max(1, MAX_WEIGHTS // (heads * columns))
 
 
 @dataclass
