@@ -1,0 +1,28 @@
+"""Words of a text of any language that join to exactly the text again.
+
+    from joined_words import join_with_joints, split_with_joints
+    words = split_with_joints("Press Ctrl+V (twice).")  # Press Ctrl ￭+￭ V (￭ twice ￭) ￭.
+    assert join_with_joints(words) == "Press Ctrl+V (twice)."
+
+`Casing` learns how words are written, and restores it in text in lower case.
+"""
+
+from joined_words.casing import Casing
+from joined_words.marks import ESCAPED, JOINT, SPACE_MARK, shown
+from joined_words.words import (
+    INVISIBLE,
+    LETTERS,
+    WORD,
+    clean,
+    join_with_joints,
+    lowered,
+    split_with_joints,
+    split_words,
+    text_word_parts,
+    text_words,
+)
+
+__all__ = [
+    "ESCAPED", "INVISIBLE", "JOINT", "LETTERS", "SPACE_MARK", "WORD", "Casing", "clean", "join_with_joints", "lowered", "shown",
+    "split_with_joints", "split_words", "text_word_parts", "text_words",
+]  # fmt: skip
