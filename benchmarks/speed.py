@@ -1,8 +1,8 @@
 """Compare the speed of this program with that of another commit on the CPU: ``python -m benchmarks.speed FOLDER``
 
-FOLDER is a clone of the other commit (``git worktree add FOLDER 8eb7ff6``). Both programs compute the same batches of
-random tokens with the lengths of Multi30k (13 ± 4), sorted by length as the data module sorts them, through their public
-classes: one thread, process time, in turns, each program in a process of its own. Ratios are medians over the turns of
+FOLDER is a clone of the other commit (``git worktree add FOLDER 8eb7ff6``); with ``--joey JOEY/bin/python`` decoding is
+compared with JoeyNMT, see ``benchmarks/joey_decoding.py``. Both programs compute the same batches of random tokens with the
+lengths of Multi30k (13 ± 4), sorted by length as the data module sorts them, through their public classes: one thread, process time, in turns, each program in a process of its own. Ratios are medians over the turns of
 the other program's time by this one's: below 1, this program is slower.
 """
 
@@ -35,6 +35,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="clone of another commit")
+    parser.add_argument("--joey", help="Python with JoeyNMT, in the place of the other commit: decoding only")
     parser.add_argument("--turns", type=int, default=5, help="turns of each program (default: 5)")
     parser.add_argument("--batches", type=int, default=4, help="batches of a turn (default: 4)")
     parser.add_argument("--sizes", nargs="+", default=[*SIZES], choices=SIZES)
@@ -54,6 +55,8 @@ def main() -> None:
     for size in options.sizes:
         for numbers in options.numbers:
             workers = [start(folder, size, numbers, options.batches) for folder in folders]
+            if options.joey:
+                workers[1] = start_joey(options.joey, size, options.batches)
             for kind in options.kinds:
                 turns = [[turn(worker, kind) for worker in workers] for _ in range(options.turns + 1)][1:]
                 ratios = sorted(other[0] / this[0] for this, other in turns)
@@ -80,6 +83,37 @@ def start(folder: Path, size: str, numbers: str, batches: int) -> subprocess.Pop
     )  # fmt: skip
 
 
+def start_joey(python: str, size: str, batches: int) -> subprocess.Popen:
+    """Start a process with JoeyNMT."""
+    file = Path(__file__).with_name("joey_decoding.py")
+    return subprocess.Popen(
+        [python, str(file), size, str(batches)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def random_batches(
+    size: dict, num_batches: int, *, decoding: bool
+) -> list[tuple[list[list[int]], list[list[int]]]]:
+    """Return ids of the sources and targets of batches, sorted by length as the data module sorts them."""
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    count = size["batch"] * 50
+    sources = np.clip(random.normal(13, 4, count).round(), 4, 40).astype(int)
+    targets = np.clip((sources + random.normal(0, 2, count)).round(), 4, 42).astype(int)
+    order = np.argsort(sources, kind="stable") if decoding else np.lexsort((sources, targets))
+    batches = []
+    for place in random.permutation(50)[:num_batches]:
+        rows = order[place * size["batch"] :][: size["batch"]]
+        sides = [
+            [random.integers(4, size["vocabulary"], length).tolist() for length in lengths[rows]]
+            for lengths in (sources, targets)
+        ]
+        batches.append(tuple(sides))
+    return batches
+
+
 def turn(worker: subprocess.Popen, kind: str) -> list[float]:
     """Let a process do a kind of work; return seconds, the number of tokens or sentences, and peak memory."""
     worker.stdin.write(f"{kind}\n")
@@ -89,7 +123,6 @@ def turn(worker: subprocess.Popen, kind: str) -> list[float]:
 
 def work(size: str, numbers: str, num_batches: int) -> None:
     """Do the work that standard input names, and print what `turn` reads."""
-    import numpy as np
     import torch
 
     from seq2seq.attention import AdditiveScore, Attention
@@ -103,19 +136,14 @@ def work(size: str, numbers: str, num_batches: int) -> None:
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    s, random = SIZES[size], np.random.default_rng(1)
-    count = s["batch"] * 50
-    sources = np.clip(random.normal(13, 4, count).round(), 4, 40).astype(int)
-    targets = np.clip((sources + random.normal(0, 2, count)).round(), 4, 42).astype(int)
-    order = np.lexsort((sources, targets))
-    batches = []
-    for place in random.permutation(50)[:num_batches]:
-        rows = order[place * s["batch"] :][: s["batch"]]
-        sides = [
-            Sentences.from_lists([random.integers(4, s["vocabulary"], length).tolist() for length in lengths[rows]])
-            for lengths in (sources, targets)
-        ]  # fmt: skip
-        batches.append(Batch.from_split(EncodedSplit([], *sides), range(len(rows))))
+    s = SIZES[size]
+    batches = {
+        decoding: [
+            Batch.from_split(EncodedSplit([], *map(Sentences.from_lists, sides)), range(len(sides[0])))
+            for sides in random_batches(s, num_batches, decoding=decoding)
+        ]
+        for decoding in (False, True)
+    }
 
     options = {"embedding_dropout": s["drops"][0], "dropout": s["drops"][1], "num_layers": s["layers"]}
     model = build_model(
@@ -132,7 +160,7 @@ def work(size: str, numbers: str, num_batches: int) -> None:
 
     def do(kind: str) -> int:
         model.train(kind == "step")
-        for batch in batches:
+        for batch in batches[kind != "step"]:
             if kind == "step":
                 optimizer.zero_grad()
                 with mixed():
@@ -149,8 +177,9 @@ def work(size: str, numbers: str, num_batches: int) -> None:
                     beam_search(
                         model, batch.source, size=BEAM, penalty=LengthPenalty("average"), limits=limits
                     )
-        sizes = [int(batch.target_lengths.sum()) if kind == "step" else len(batch) for batch in batches]
-        return sum(sizes)
+        if kind == "step":
+            return sum(int(batch.target_lengths.sum()) for batch in batches[False])
+        return sum(map(len, batches[True]))
 
     for line in sys.stdin:
         started = time.process_time()
