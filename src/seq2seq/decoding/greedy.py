@@ -45,7 +45,7 @@ def greedy_search(
     Args:
         models: A model, or the members of an ensemble, without dropout (`eval`).
         source: The sentences (B).
-        limits: Minimum and maximum length of a translation, by the source length S; by default 0 and 2 S + 10.
+        limits: Minimum and maximum length of a translation, by the source length S, with ``<eos>`` all; by default 0 and 2 S + 10.
         choose: Function of log-probabilities (n, V), their sentences (n,) and the position of the token, from 0, that
             returns tokens (n,); by default the most probable ones.
     """

@@ -18,9 +18,9 @@ from seq2seq.training.losses import LossSums, token_cross_entropy
 class TranslationModule(ConfiguredModule):
     """Trains a `Seq2Seq` on batches of `seq2seq.data.Batch`; its arguments, and what it logs: `ConfiguredModule`.
 
-    Lightning's loop calls, for each batch, `training_step` and ``backward``, and for each step of the optimizer
-    `configure_gradient_clipping`, ``optimizer.step()``, the schedule and ``zero_grad()``. By default `objective` is
-    `teacher_forcing`, `step_mean` is a `StepMean`, and the optimizer is Adam.
+    Lightning's loop calls, for each batch, `training_step`, ``zero_grad()`` (in the first batch of a step) and ``backward``,
+    and for each step of the optimizer `configure_gradient_clipping`, ``optimizer.step()`` and the schedule. By default
+    `objective` is `teacher_forcing`, `step_mean` is a `StepMean`, and the optimizer is Adam.
     """
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
