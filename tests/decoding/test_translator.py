@@ -18,7 +18,7 @@ from seq2seq.decoding.forced import force_pairs, force_translate
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.search import GREEDY, Sampling, Search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation, UnknownCount
-from seq2seq.decoding.translator import Translator
+from seq2seq.decoding.translator import Translator, listed_texts
 from seq2seq.export.translating_page import export_page
 from seq2seq.models.folder import SavedModel, load_model_folder, save_model_folder
 from seq2seq.models.limits import MAX_TOKENS, LengthLimits
@@ -287,6 +287,19 @@ def test_a_token_that_attends_to_no_word_is_linked_to_none():
 def test_options_that_do_not_go_together_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         search_from_options(**options)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("A dog.", "a list of sentences"),
+        ([5], "must be text"),
+        (["I see \ud800 it."], "half of a surrogate pair"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(texts, message):
+    with pytest.raises(InputError, match=message):
+        listed_texts(texts, None)
 
 
 @pytest.mark.parametrize("max_tokens", [0, -1, 1.5, "9", True])

@@ -456,6 +456,7 @@ def test_requests_that_are_too_many_or_too_late_or_too_large_are_refused():
         ):  # fmt: skip
             refused = client.post("/translate", content=content, headers={"Content-Type": kind})
             assert (refused.status_code, type(refused.json()["detail"])) == (status, str)
+            assert ("with the header" in refused.json()["detail"]) == (kind == "text/plain")
         narrow = client.post("/translate", json={"text": "a", "beam_size": 1, "alternatives": 5})
         assert (narrow.status_code, "beam_size" in narrow.json()["detail"]) == (422, True)
         assert client.post("/translate", json={"text": "a", "alternatives": 8}).status_code == 200

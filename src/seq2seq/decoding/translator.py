@@ -1,5 +1,6 @@
 """Translate text with one or several models."""
 
+import re
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -312,6 +313,9 @@ class Translator:
         )
 
 
+HALVES = re.compile("[\ud800-\udfff]")
+
+
 def listed_texts(texts: Iterable[str], prefixes: Iterable[str] | None) -> tuple[list[str], list[str] | None]:
     """Return texts that may be read only once, such as the lines of a file, and their prefixes as lists.
 
@@ -328,6 +332,8 @@ def listed_texts(texts: Iterable[str], prefixes: Iterable[str] | None) -> tuple[
     for each in texts:
         if not isinstance(each, str):
             raise InputError(f"a sentence must be text, not {type(each).__name__}: {each!r:.40}")
+        if HALVES.search(each):
+            raise InputError(f"a sentence has half of a surrogate pair, which is no text: {each!r:.40}")
     return texts, prefixes
 
 

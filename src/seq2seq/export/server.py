@@ -18,7 +18,7 @@ from seq2seq.decoding import PenaltyName
 from seq2seq.decoding.search import search_from_options
 from seq2seq.decoding.sentences import translate_texts
 from seq2seq.decoding.translation import Translation
-from seq2seq.decoding.translator import Translator
+from seq2seq.decoding.translator import HALVES, Translator
 
 MAX_BEAM = 20
 USUAL_BEAM = 5
@@ -64,10 +64,7 @@ class Limits:
         for is_wrong, reason in (
             (not 1 <= len(texts) <= self.texts, f"{len(texts)} sentences; 1 to {self.texts} are allowed"),
             (longest > self.characters, f"a sentence of {longest} characters; {self.characters} are allowed"),
-            (
-                any(0xD800 <= ord(character) < 0xE000 for text in texts for character in text),
-                "half of a surrogate pair, which is no text",
-            ),
+            (any(map(HALVES.search, texts)), "half of a surrogate pair, which is no text"),
             (
                 request.width * sum(map(len, texts)) > self.work,
                 f"more than {self.work:,} characters x beam: lower beam_size or alternatives",
@@ -298,7 +295,9 @@ def make_app(
     @app.exception_handler(RequestValidationError)
     async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]  # it repeats the input, which may be long
-        return JSONResponse({"detail": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+        has_header = "json" in request.headers.get("content-type", "")
+        advice = "" if has_header else ": send JSON, with the header Content-Type: application/json"
+        return JSONResponse({"detail": f"{'.'.join(map(str, first['loc']))}: {first['msg']}{advice}"}, 422)
 
     app.state.queue = queue
     app.add_middleware(bounded, limits=limits)
