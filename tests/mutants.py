@@ -27,15 +27,12 @@ WORKERS = 2
 LONGEST = 900
 """Seconds of a run of tests, after which it counts as failed."""
 
-RESUMES = [
-    "tests/training/test_kept.py",
-    "tests/training/test_continuations.py",
-    "tests/reliability",
-    "tests/training",
-]
+EXACT = "../../packages/lightning-exact-resume/src/lightning_exact_resume"
+RESUMES = ["packages/lightning-exact-resume/tests", "tests/training", "tests/reliability"]
 AREAS = {
-    "training/resume.py": RESUMES,
-    "training/checkpoint.py": RESUMES,
+    f"{EXACT}/resume.py": RESUMES,
+    f"{EXACT}/checkpoint.py": RESUMES,
+    "training/resume.py": ["tests/training/test_continuations.py", "tests/reliability"],
     "training/process.py": ["tests/reliability"],
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
     "models": ["tests/models", "tests/oracles/test_models.py", "tests/golden"],
@@ -182,7 +179,7 @@ MUTANTS = {
         ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],
-    "training/resume.py": [
+    f"{EXACT}/resume.py": [
         ('torch.set_rng_state(state["torch"].cpu())', "pass"),
         ("pl_module.lr_scheduler_step(config.scheduler, value)", "pass"),
         ("if self._ended_at == [trainer", "if [] == [trainer"),
@@ -191,7 +188,7 @@ MUTANTS = {
         ('".." not in new.parts and new.is_file()', "new.is_file()"),
         ("str(new) if found else", "path if found else"),
     ],
-    "training/checkpoint.py": [
+    f"{EXACT}/checkpoint.py": [
         ("if not validation_follows(trainer):", "if True:"),
         ("trainer.accumulate_grad_batches == 0", "1 == 0"),
         ("step // interval > self._saved_at // interval", "False"),

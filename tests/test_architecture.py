@@ -42,6 +42,7 @@ def test_rooms_are_few_and_imports_go_down():
         "tensorboard_attention",
         "bitext",
         "joined_words",
+        "lightning_exact_resume",
     } | {name.replace("-", "_") for name in PACKAGES if name.startswith("hydra")}
     assert not upward(arrows)
     assert len(rooms) <= 20
@@ -105,6 +106,7 @@ def test_the_tab_stands_alone():
         ("bitext", {"lxml", "polib", "pyarrow"}),
         ("joined-words", {"bitext", "regex"}),
         ("hydra-checked", {"omegaconf"}),
+        ("lightning-exact-resume", {"lightning", "numpy", "torch"}),
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
         ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),
     ],

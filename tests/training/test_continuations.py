@@ -1,10 +1,6 @@
 """What a training that continues takes from its configuration, and what from the checkpoint; what is exported of it."""
 
-import io
 import re
-import signal
-import sys
-from contextlib import nullcontext
 from functools import partial
 
 import lightning.pytorch as pl
@@ -13,7 +9,8 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, EMAWeightAveraging, StochasticWeightAveraging
 from omegaconf import OmegaConf
 
-from seq2seq.common.errors import InputError, TrainingInterrupted
+from lightning_exact_resume import PeriodicCheckpoint
+from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus
 from seq2seq.models.start import start_from
 from seq2seq.run.earlier import Earlier
@@ -21,10 +18,8 @@ from seq2seq.run.folder import save_config
 from seq2seq.run.sizes import sizes
 from seq2seq.settings.config import composed, settings_of
 from seq2seq.training import TranslationModule, moving_average
-from seq2seq.training.checkpoint import DurableCheckpointIO, PeriodicCheckpoint
 from seq2seq.training.kept import checkpoint_to_keep, end_in_words, kept_in_words
-from seq2seq.training.resume import ResumeState
-from seq2seq.training.signals import StopOnSignal
+from seq2seq.training.resume import DurableCheckpointIO, ResumeState
 from tests.small import model_of
 from tests.training.test_module import TRAINER
 from tests.training.test_schedules import SCHEDULES
@@ -103,19 +98,21 @@ def test_the_optimizer_of_a_continuation_has_the_arguments_of_its_configuration(
     assert (group["weight_decay"], tuple(group["betas"])) == (0.01, (0.5, 0.6))
 
 
-def test_early_stopping_of_a_continuation_has_the_patience_of_its_configuration(tmp_path):
-    worse = {"losses": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]}
-    assert fitted(tmp_path / "one", 9, EarlyStopping("val/loss", patience=1), **worse).current_epoch == 2
-    patient = EarlyStopping("val/loss", patience=4)
-    assert (
-        fitted(tmp_path / "two", 9, patient, ckpt_path=last_of(tmp_path / "one"), **worse).current_epoch == 5
-    )
-
-
-@pytest.mark.parametrize(("losses", "epochs"), [([1, 3, 3, 0.5, 0.4, 0.3], 6), ([1, 3, 3, 3, 0.4, 0.3], 4)])
-def test_early_stopping_is_asked_again_after_the_minimum_of_epochs(losses, epochs, tmp_path):
-    options = {"losses": [*map(float, losses)], "min_epochs": 4}
-    assert fitted(tmp_path, 6, EarlyStopping("val/loss", patience=1), **options).current_epoch == epochs
+def test_a_checkpoint_has_the_names_that_earlier_versions_gave(tmp_path):
+    """By which a run continues that version 0.4.0 began."""
+    fitted(tmp_path, 1)
+    saved = torch.load(last_of(tmp_path), weights_only=True)
+    assert {
+        "corpus",
+        "ended_at",
+        "seconds",
+        "validated_at",
+        "sums",
+        "interval",
+        "total_steps",
+    } <= saved.keys()
+    assert saved["callbacks"]["ResumeState"].keys() >= {"torch", "python", "numpy"}
+    assert saved["corpus"].keys() == {"tokens", "text"}
 
 
 @pytest.mark.parametrize("averages", [False, True])
@@ -308,58 +305,6 @@ def test_a_name_that_begins_as_the_run_is_no_folder_of_it(tmp_path):
 def test_two_weights_do_not_become_one_without_a_word(tie):
     with pytest.raises(InputError, match=r"give model\.tie_embeddings=none"):
         start_from(model_of(**SQUARE, tie=tie), model_of(**SQUARE), "init_from=there")
-
-
-class Interrupting(Callback):
-    """Sends Ctrl-C, or another signal, in a step, in the middle of a write to stderr."""
-
-    def __init__(self, step, number=signal.SIGINT):
-        self.step, self.number = step, number
-
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        if trainer.global_step == self.step:
-            sys.stderr = MidWrite()
-            signal.raise_signal(self.number)
-
-
-class MidWrite(io.StringIO):
-    """As a buffered stream whose write was interrupted."""
-
-    def write(self, text):
-        raise RuntimeError("reentrant call")
-
-
-def test_a_signal_in_the_middle_of_a_write_stops_after_the_step(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(sys, "stderr", sys.stderr)
-    with pytest.raises(TrainingInterrupted):
-        fitted(tmp_path, 1, Interrupting(2), StopOnSignal())
-    assert "once more" in capfd.readouterr().err
-    assert torch.load(last_of(tmp_path))["global_step"] == 2
-
-
-@pytest.mark.parametrize(("handler", "step"), [(signal.SIG_DFL, 2), (signal.SIG_IGN, 5)])
-def test_a_closed_terminal_stops_after_the_step_but_under_nohup(handler, step, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "stderr", sys.stderr)
-    before = signal.signal(signal.SIGHUP, handler)
-    with nullcontext() if handler is signal.SIG_IGN else pytest.raises(TrainingInterrupted):
-        fitted(tmp_path, 1, Interrupting(2, signal.SIGHUP), StopOnSignal())
-    assert signal.signal(signal.SIGHUP, before) is handler
-    assert torch.load(last_of(tmp_path))["global_step"] == step
-
-
-@pytest.mark.parametrize("step", [2, 7, 12, 16])
-def test_an_average_of_late_epochs_continues_where_its_schedule_does(step, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "stderr", sys.stderr)
-    average = partial(
-        StochasticWeightAveraging, 0.1, 2, annealing_epochs=2
-    )  # from the second of five epochs of five steps
-    whole = fitted(tmp_path / "whole", 5, average())
-    with pytest.raises(TrainingInterrupted):
-        fitted(tmp_path / "half", 5, average(), Interrupting(step), StopOnSignal())
-    assert (torch.load(last_of(tmp_path / "half"))["global_step"] % 5 == 0) == (step > 5)
-    both = [whole, fitted(tmp_path / "half", 5, average(), ckpt_path=last_of(tmp_path / "half"))]
-    one, other = (trainer.lightning_module.state_dict() for trainer in both)
-    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_has_other_scores(tmp_path):

@@ -1,7 +1,6 @@
 """Which checkpoint is kept: directions of metrics, names and places of files."""
 
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +11,7 @@ from seq2seq.common.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.checks import checkpoint_files, directions
 from seq2seq.settings.config import composed, settings_of
-from seq2seq.training.checkpoint import PeriodicCheckpoint
 from seq2seq.training.kept import checkpoint_to_keep
-from seq2seq.training.resume import ResumeState, moved
 
 LOWER = {"loss", "perplexity", "aer", "ter", "repetition", "omission"}
 
@@ -174,60 +171,6 @@ def test_several_best_checkpoints_have_names_of_their_own():
     assert completed("+callbacks.checkpoint.save_top_k=3").callbacks.checkpoint.filename == "best-{step}"
     kept = completed("+callbacks.checkpoint.save_top_k=-1", "callbacks.checkpoint.filename='a-{step}'")
     assert kept.callbacks.checkpoint.filename == "a-{step}"
-
-
-def state_in(folder, *names):
-    """What a ModelCheckpoint saves whose checkpoints are in a folder, the best first."""
-    paths = [str(Path(folder) / name) for name in names]
-    return {"monitor": "val/loss", "best_model_score": torch.tensor(0.0), "best_model_path": paths[0],
-            "current_score": torch.tensor(1.0), "dirpath": str(folder), "kth_value": torch.tensor(float(len(names) - 1)),
-            "best_k_models": {path: torch.tensor(float(place)) for place, path in enumerate(paths)},
-            "kth_best_model_path": paths[-1], "last_model_path": ""}  # fmt: skip
-
-
-def test_the_state_of_a_moved_run_names_the_files_where_they_are(tmp_path):
-    (tmp_path / "a.ckpt").touch()
-    (tmp_path / "b.ckpt").touch()
-    found = moved(state_in("/somewhere/else", "a.ckpt", "b.ckpt"), tmp_path, own=True, mode="min")
-    assert found["best_model_path"] == str(tmp_path / "a.ckpt")
-    assert [*found["best_k_models"]] == [str(tmp_path / "a.ckpt"), str(tmp_path / "b.ckpt")]
-    assert found["dirpath"] == str(tmp_path)
-
-
-def test_files_of_another_run_or_outside_of_its_folder_are_forgotten(tmp_path, capsys):
-    (tmp_path / "here").mkdir()
-    for name in ("a.ckpt", "here/a.ckpt"):
-        (tmp_path / name).touch()
-    other = moved(state_in("/somewhere/else", "a.ckpt"), tmp_path / "here", own=False, mode="min")
-    outside = moved(state_in("/somewhere/else", "../a.ckpt"), tmp_path / "here", own=True, mode="min")
-    missing = moved(state_in("/somewhere/else", "b.ckpt", "a.ckpt"), tmp_path / "here", own=True, mode="min")
-    assert not other["best_model_path"]
-    assert not other["best_k_models"]
-    assert other["best_model_score"] is None
-    assert not outside["best_k_models"]
-    assert [*missing["best_k_models"]] == [str(tmp_path / "here" / "a.ckpt")]
-    assert missing["best_model_path"] == str(tmp_path / "here" / "a.ckpt")  # the best of the others
-    assert missing["best_model_score"] == 1
-    assert "b.ckpt is missing" in capsys.readouterr().err
-
-
-def test_a_checkpoint_behind_a_link_or_outside_of_the_run_is_of_the_run(tmp_path):
-    """Its best model is not forgotten when the run continues."""
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "checkpoints").symlink_to(tmp_path / "disk")
-    (tmp_path / "disk" / "best.ckpt").touch()
-    best = ModelCheckpoint(dirpath=tmp_path / "checkpoints", monitor="val/loss")
-
-    def continued(ckpt_path, root):
-        trainer = SimpleNamespace(ckpt_path=ckpt_path, default_root_dir=root, max_epochs=2, max_steps=-1, callbacks=[],
-                                  checkpoint_callbacks=[best, PeriodicCheckpoint(tmp_path / "checkpoints")])  # fmt: skip
-        states = {best.state_key: state_in(tmp_path / "disk", "best.ckpt")}
-        ResumeState().on_load_checkpoint(trainer, None, {"callbacks": states, "ended_at": None})
-        return states[best.state_key]["best_model_path"]
-
-    assert continued(tmp_path / "checkpoints" / "last.ckpt", tmp_path)
-    assert continued(tmp_path / "checkpoints" / "last.ckpt", tmp_path / "elsewhere")
-    assert not continued(tmp_path / "another run" / "last.ckpt", tmp_path)
 
 
 def test_a_last_checkpoint_of_an_earlier_step_is_not_kept(tmp_path):

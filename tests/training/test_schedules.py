@@ -10,11 +10,11 @@ import torch
 from omegaconf import OmegaConf
 from torch.optim.swa_utils import AveragedModel
 
+from lightning_exact_resume import BorderCallback
 from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus
 from seq2seq.run.building import build
 from seq2seq.training import TranslationModule, warmup_constant, warmup_cosine, warmup_ema
-from seq2seq.training.checkpoint import BorderCallback
 from seq2seq.training.resume import ResumeState
 from tests.conftest import ROOT
 from tests.small import model_of

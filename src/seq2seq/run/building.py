@@ -157,10 +157,7 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
         InputError: `lightning.Trainer` refuses an argument.
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from lightning.pytorch.callbacks import Checkpoint, LambdaCallback, ProgressBar
-
-    from seq2seq.training.checkpoint import BorderCallback
-    from seq2seq.training.signals import StopOnSignal
+    from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 
     config = settings.config
     # what an earlier start wrote after the checkpoint is hidden
@@ -171,11 +168,6 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
     for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
         if not config.trainer.get(key, True):  # such as in a pipe
             callbacks = [each for each in callbacks if not isinstance(each, kind)]
-    callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
-    for each in [
-        each for each in callbacks if isinstance(each, StopOnSignal)
-    ]:  # its handler comes before all else
-        callbacks.insert(0, LambdaCallback(on_sanity_check_start=each.on_sanity_check_start))
     try:
         return build(config.trainer, _partial_=True)(callbacks=callbacks, logger=loggers)
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:

@@ -86,9 +86,8 @@ def score(
 
 def facts(module: "TranslationModule", trainer: "pl.Trainer", started: float) -> dict[str, Any]:
     """Return the time, the length and the size of a finished run."""
-    from seq2seq.training.checkpoint import callbacks_of
+    from lightning_exact_resume import ResumeState, callbacks_of, out_of_time
     from seq2seq.training.kept import end_in_words
-    from seq2seq.training.resume import ResumeState, out_of_time
 
     before = sum(each.seconds_before for each in callbacks_of(trainer) if isinstance(each, ResumeState))
     return {

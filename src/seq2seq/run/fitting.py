@@ -1,7 +1,6 @@
 """The training of a run by Lightning, and what is refused of it: weights that no step has changed, NaN."""
 
 import math
-import signal
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,13 +33,14 @@ def fit(
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-    from seq2seq.training.signals import fit as fit_or_stop
+    from lightning_exact_resume import fit as fit_or_stop
+    from seq2seq.training.resume import in_own_words
 
     warn_of_slow_precision(trainer)
     announce("training" if checkpoint is None else f"training from {checkpoint}")
     before = squares(module)
     try:
-        with trained_by(settings.config):
+        with trained_by(settings.config), in_own_words():
             fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
     except (TrainingFailed, TrainingInterrupted):
         if trainer.is_global_zero:  # the first process reports what became of all
@@ -129,18 +129,3 @@ def trained_by(config: DictConfig) -> Iterator[None]:
         raise TrainingFailed(
             f"the model that was trained computes NaN or infinity; the checkpoints before are kept: lower optimizer.lr{other}"
         ) from error
-
-
-@contextmanager
-def going_on_after_interrupt() -> Iterator[None]:
-    """Say after Ctrl-C that the training is done, and what goes on from its last checkpoint.
-
-    Raises:
-        TrainingInterrupted: After Ctrl-C.
-    """
-    from seq2seq.training.signals import interrupted
-
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise interrupted(signal.SIGINT, "after the training; ") from error

@@ -25,7 +25,7 @@ from seq2seq.run.building import build_module, build_trainer, prepare, read_data
 from seq2seq.run.checks import check_early, checkpoint_files, directions
 from seq2seq.run.earlier import Earlier, earlier_start
 from seq2seq.run.finishing import export, facts, log_parameters, log_scores, score
-from seq2seq.run.fitting import fit, going_on_after_interrupt, trained_by
+from seq2seq.run.fitting import fit, trained_by
 from seq2seq.run.folder import (
     OF_HYDRA,
     at_work,
@@ -96,6 +96,7 @@ def run(settings: Settings) -> float | None:
             earlier.require_same(settings.values)
         checkpoint, started = checkpoint_of(settings, folder, earlier), time.perf_counter()
         from seq2seq.training.process import process_of
+        from seq2seq.training.resume import in_own_words
 
         with process_of(settings.config.seed, settings.config.threads, is_first=first):
             step = step_of(checkpoint, tells=first, is_given=checkpoint == settings.config.ckpt_path)
@@ -109,7 +110,7 @@ def run(settings: Settings) -> float | None:
                 fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
                 return None
-            with trained_by(settings.config), going_on_after_interrupt():
+            with trained_by(settings.config), in_own_words():
                 exported, kept = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
             metrics |= facts(module, trainer, started) | {"kept": kept}
@@ -154,7 +155,7 @@ def checkpoint_of(settings: Settings, folder: Path, earlier: Earlier | None) -> 
     Raises:
         InputError: A finished run, which is to be trained longer, has none.
     """
-    from seq2seq.training.checkpoint import previous
+    from lightning_exact_resume import previous
 
     given, last = settings.config.ckpt_path, folder / "checkpoints" / "last.ckpt"
     is_new = settings.dry or settings.config.overwrite
@@ -182,16 +183,17 @@ def step_of(checkpoint: str | None, *, tells: bool, is_given: bool) -> int | Non
         InputError: It is no checkpoint of a training.
         TrainingFailed: It is this run's own, not the one that `is_given`, and damaged.
     """
-    from seq2seq.training.checkpoint import START_AGAIN, read_checkpoint
+    from lightning_exact_resume import CheckpointError, read_checkpoint
+    from seq2seq.training.resume import START_AGAIN
 
     if checkpoint is None:
         return None
     try:
-        found = read_checkpoint(checkpoint, advice="give a checkpoint" if is_given else START_AGAIN)
-    except TrainingFailed as error:
+        found = read_checkpoint(checkpoint)
+    except CheckpointError as error:
         if not is_given:
-            raise
-        raise InputError(f"ckpt_path={error}") from error
+            raise TrainingFailed(f"{error}: {START_AGAIN}") from error
+        raise InputError(f"ckpt_path={error}: give a checkpoint") from error
     if "global_step" not in found:
         raise InputError(
             f"{checkpoint} holds weights only, not the state of a training: a run or model folder is started from by init_from=FOLDER"
@@ -212,6 +214,7 @@ def begun(settings: Settings, data: "Prepared", trainer: "pl.Trainer", files: Wr
     is_new = settings.config.overwrite or not results(files)
     with set_aside(files) if is_new else kept_files(folder):
         claim_logs(trainer)
+        claim(*checkpoint_files(settings.config))
         log_parameters(trainer, settings)
         log_start(settings, commit_of_program())
         (folder / "metrics.json").unlink(missing_ok=True)  # of the run that is now trained longer

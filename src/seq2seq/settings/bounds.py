@@ -22,6 +22,7 @@ OTHERS: dict[tuple[str, str], Any] = {
     ("lightning.pytorch.Trainer", "gradient_clip_val"): Weight | None,
     ("lightning.pytorch.Trainer", "precision"): Literal["32-true", "64-true", "bf16-mixed", "16-mixed", "32", "64", "bf16", "16", 32, 64, 16] | None,
     ("lightning.pytorch.callbacks.EarlyStopping", "patience"): NotNegative,
+    ("lightning_exact_resume.PeriodicCheckpoint", "every_n_train_steps"): Positive,
     ("torch.optim.lr_scheduler.ReduceLROnPlateau", "patience"): NotNegative,
     ("torch.optim.Optimizer", "lr"): Rate,
     ("torch.optim.Optimizer", "weight_decay"): Weight,

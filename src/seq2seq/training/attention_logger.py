@@ -9,6 +9,7 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from joined_words import clean
+from lightning_exact_resume import callbacks_of, is_dry, validation_follows
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
@@ -21,7 +22,6 @@ from seq2seq.decoding.forced import force_decode, weights_of, with_heads
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.evaluation.bleu import sentence_bleu_score
-from seq2seq.training.checkpoint import callbacks_of, is_dry, validation_follows
 from seq2seq.training.gold_pairs import gold_links
 from seq2seq.training.module import TranslationModule
 from tensorboard_attention import MAX_TOKENS, MAX_WEIGHTS, add_attention, log_picture, writer_of

@@ -10,6 +10,7 @@ from lightning.pytorch.callbacks import Callback, WeightAveraging
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
+from lightning_exact_resume import callbacks_of
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import tell_unknown, without_unknown
 from seq2seq.common.numbers import Dropout, NotNegative, Weight
@@ -18,7 +19,6 @@ from seq2seq.data.datamodule import prepared_of
 from seq2seq.models.build import build_model
 from seq2seq.models.limits import DEFAULT_LIMITS, LengthLimits
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.training.checkpoint import callbacks_of
 from seq2seq.training.losses import LossSums, StepMean
 from seq2seq.training.metrics import SplitScores
 from seq2seq.training.objectives import ObjectiveWithOptions

@@ -10,10 +10,10 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
+from lightning_exact_resume import ResumeState, callbacks_of, out_of_time, read_checkpoint
 from seq2seq.common.progress import warn
 from seq2seq.common.written import claim
-from seq2seq.training.checkpoint import callbacks_of, read_checkpoint
-from seq2seq.training.resume import ResumeState, out_of_time
+from seq2seq.training.resume import START_AGAIN, in_own_words
 from seq2seq.training.schedules import lengths
 
 
@@ -23,6 +23,7 @@ def judge_of(trainer: pl.Trainer) -> Any:
     return next((each for each in judges if Path(getattr(each, "best_model_path", "")).is_file()), None)
 
 
+@in_own_words(START_AGAIN)
 def checkpoint_to_keep(trainer: pl.Trainer, *last: Path) -> dict[str, Any] | None:
     """Return the checkpoint of the model to keep: ``best.ckpt``, of the first callback that compares scores.
 

@@ -10,9 +10,9 @@ import lightning.pytorch as pl
 import numpy as np
 from lightning.pytorch.callbacks import Callback, LearningRateFinder
 
+from lightning_exact_resume import is_dry
 from seq2seq.common.numbers import Positive, Rate
 from seq2seq.common.progress import LOG, warn
-from seq2seq.training.checkpoint import is_dry
 from tensorboard_attention import log_picture
 
 

@@ -19,10 +19,10 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
+from lightning_exact_resume import callbacks_of
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Share
 from seq2seq.common.progress import counted, warn
-from seq2seq.training.checkpoint import callbacks_of
 
 
 def warmup_cosine(

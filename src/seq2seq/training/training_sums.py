@@ -9,10 +9,10 @@ import torch
 from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
 from torch import Tensor
 
+from lightning_exact_resume import callbacks_of, ends_step
 from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import Batch
-from seq2seq.training.checkpoint import callbacks_of, ends_step
 from seq2seq.training.losses import StepMean
 from seq2seq.training.metrics import metrics_of
 

@@ -1,5 +1,6 @@
 """When ``last.ckpt`` is written, and how checkpoints are written and read, safe against a kill and a full disk."""
 
+import logging
 import os
 import zipfile
 from pathlib import Path
@@ -10,10 +11,11 @@ import torch
 from lightning.pytorch.callbacks import Callback, Checkpoint, StochasticWeightAveraging
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from seq2seq.common.errors import InputError, TrainingFailed
-from seq2seq.common.numbers import Positive
-from seq2seq.common.progress import warn
-from seq2seq.common.written import claim, is_own
+LOG = logging.getLogger("lightning_exact_resume")
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint cannot be written or read, such as on a full disk; the message is one line."""
 
 
 def is_dry(trainer: pl.Trainer) -> bool:
@@ -47,26 +49,15 @@ class BorderCallback(Checkpoint):
         raise NotImplementedError
 
     def after_border(self, trainer: pl.Trainer) -> None:
-        """Act when the values of the step are written. Subclasses implement this method."""
-        raise NotImplementedError
+        """Act when the values of the step are written. Subclasses may implement this method."""
 
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        """Call `after_border`."""
+    def on_train_batch_start(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
+        """Call `after_border`, as at the start of an epoch and at the end of training."""
         self.after_border(trainer)
 
-    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Call `after_border`."""
-        self.after_border(trainer)
+    on_train_epoch_start = on_train_end = on_train_batch_start
 
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Call `after_border`."""
-        self.after_border(trainer)
-
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Call `at_border` unless a validation or the end of the epoch follows."""
         self._stop_at_border(trainer)
         if not validation_follows(trainer):
@@ -136,8 +127,9 @@ class PeriodicCheckpoint(BorderCallback):
         every_n_train_steps: Number of optimizer steps between two checkpoints within an epoch.
     """
 
-    def __init__(self, dirpath: str | Path, every_n_train_steps: Positive = 500) -> None:
-        self.path, self.every_n_train_steps = Path(dirpath) / "last.ckpt", every_n_train_steps
+    def __init__(self, dirpath: str | Path, every_n_train_steps: int = 500) -> None:
+        self.dirpath, self.path = Path(dirpath), Path(dirpath) / "last.ckpt"
+        self.every_n_train_steps = every_n_train_steps
         self._saved_at, self._is_pending = 0, False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -173,7 +165,17 @@ class DurableCheckpointIO(TorchCheckpointIO):
     """
 
     def __init__(self) -> None:
-        self._saved: set[Path] = set()
+        self.saved: set[Path] = set()
+
+    def before_write(self, *paths: Path) -> None:
+        """Do nothing before files are written or replaced; a subclass may refuse it by `CheckpointError`."""
+
+    def may_remove(self, path: Path) -> bool:
+        """Return whether a checkpoint may be removed: one in a folder where this object has saved another.
+
+        Lightning reads from the checkpoint which paths to remove; a damaged or foreign one may name any.
+        """
+        return path.parent in {each.parent for each in self.saved}
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None
@@ -181,14 +183,11 @@ class DurableCheckpointIO(TorchCheckpointIO):
         """Write a checkpoint.
 
         Raises:
-            TrainingFailed: The disk is full or not writable, or the run has not written what is there; nothing is changed.
+            CheckpointError: The disk is full or not writable; nothing is changed.
         """
         path = Path(path)
         partial = path.with_name(f"{path.name}.partial")
-        try:
-            claim(path, partial)
-        except (InputError, OSError) as error:
-            raise TrainingFailed(f"{error}; the same command continues") from error
+        self.before_write(path, partial)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
@@ -199,21 +198,18 @@ class DurableCheckpointIO(TorchCheckpointIO):
                 replace_last(partial, path)
             else:
                 os.replace(partial, path)
-            self._saved.add(path)
+            self.saved.add(path)
         except (OSError, RuntimeError) as error:
             partial.unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
-            raise TrainingFailed(
-                f"{path} cannot be written ({reason}): earlier checkpoints are kept, the same command continues"
+            raise CheckpointError(
+                f"{path} cannot be written ({reason}): earlier checkpoints are kept"
             ) from error
 
     def remove_checkpoint(self, path: str | Path) -> None:
-        """Remove a checkpoint that the run, or this object, has saved.
-
-        Lightning reads from the checkpoint which paths to remove; a damaged or foreign one may name any.
-        """
+        """Remove a checkpoint if it `may_remove` it."""
         path = Path(path)
-        if path.suffix == ".ckpt" and path.is_file() and (path in self._saved or is_own(path)):
+        if path.suffix == ".ckpt" and path.is_file() and self.may_remove(path):
             path.unlink()
 
     def load_checkpoint(
@@ -225,21 +221,16 @@ class DurableCheckpointIO(TorchCheckpointIO):
         """Read a checkpoint without running code; if it is damaged, read the previous one.
 
         Raises:
-            TrainingFailed: Neither can be read.
+            CheckpointError: Neither can be read.
         """
         return read_checkpoint(path, map_location)
 
 
-START_AGAIN = "remove it to start again"
-
-
-def read_checkpoint(
-    path: str | Path, map_location: Any = "cpu", *, advice: str = START_AGAIN
-) -> dict[str, Any]:
+def read_checkpoint(path: str | Path, map_location: Any = "cpu") -> dict[str, Any]:
     """Read a checkpoint without running code; if it is damaged, read the previous one.
 
     Raises:
-        TrainingFailed: Neither can be read; with advice.
+        CheckpointError: Neither can be read.
     """
     path, reasons = Path(path), []
     for candidate in (path, previous(path)):
@@ -256,13 +247,12 @@ def read_checkpoint(
         except Exception as error:  # a damaged file can raise anything
             reasons.append(f"{candidate} is damaged ({' '.join(str(error).split())[:120]})")
             if candidate == path and previous(path).exists():
-                warn(f"{reasons[-1]}: {previous(path).name} is used")
-    raise TrainingFailed(f"{'; '.join(reasons) or f'{path} is missing'}: {advice}")
+                LOG.warning("%s: %s is used", reasons[-1], previous(path).name)
+    raise CheckpointError("; ".join(reasons) or f"{path} is missing")
 
 
 def replace_last(new: Path, path: Path) -> None:
     """Put a file in the place of ``last.ckpt``, which is kept as ``last.prev.ckpt``; there is one at any moment."""
-    claim(path, previous(path))
     if path.exists():
         previous(path).unlink(missing_ok=True)
         try:

@@ -10,10 +10,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, Timer
 
-from seq2seq.common.errors import InputError
-from seq2seq.common.progress import warn
-from seq2seq.data.datamodule import prepared_of
-from seq2seq.training.checkpoint import PeriodicCheckpoint, callbacks_of
+from lightning_exact_resume.checkpoint import LOG, callbacks_of
 
 
 class ResumeState(Callback):
@@ -27,8 +24,8 @@ class ResumeState(Callback):
     - That early stopping has ended the run, unless it is trained longer.
     - The places of the checkpoints, in a run that was moved or copied.
     - The patience of early stopping, which is the configuration's, not the checkpoint's.
-    - Scores of other text are forgotten by early stopping and by the schedules that wait for validations.
-    - Checksums of vocabularies and text: a run that continues has those with which it began.
+    - Scores of other data are forgotten by early stopping and by the schedules that wait for validations, see
+      `is_of_other_data`.
     - The time of the training before, and the step of the last validation.
 
     Attributes:
@@ -66,9 +63,7 @@ class ResumeState(Callback):
         """Store the states until training starts."""
         self._restored = state_dict
 
-    def on_save_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
+    def on_save_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         """Save the limits at which training has ended early (None: it goes on), and the states of all processes."""
         if trainer.world_size > 1:
             states: list[Any] = [None] * trainer.world_size
@@ -76,37 +71,33 @@ class ResumeState(Callback):
             checkpoint["callbacks"][self.state_key] = {"processes": states}
         ended = trainer.should_stop and not out_of_time(trainer)  # of its time, Lightning keeps the count
         checkpoint["ended_at"] = [trainer.max_epochs, trainer.max_steps] if ended else None
-        data = prepared_of(trainer)
-        checkpoint["corpus"] = None if data is None else data.checksums
         checkpoint["validated_at"] = self.validated_at
         checkpoint["seconds"] = self.seconds_before + time.monotonic() - self._started
 
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
-        """Replace places and arguments by those of this run.
+    def is_of_other_data(self, trainer: pl.Trainer, checkpoint: dict[str, Any], *, own: bool) -> bool:
+        """Return whether a checkpoint, the run's `own` or one of another run, has scores of other data.
 
-        Raises:
-            InputError: The checkpoint is of other tokens, or the text of this run has changed.
+        It has not; a subclass may compare what its `on_save_checkpoint` has saved, and refuse the checkpoint.
         """
+        return False
+
+    def on_load_checkpoint(self, trainer: pl.Trainer, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        """Replace places and arguments by those of this run."""
         own = Path(str(trainer.ckpt_path)).parent.resolve() in own_folders(trainer)
-        is_of_other_text = _is_of_other_text(trainer, checkpoint.get("corpus"), own=own)
-        callbacks = callbacks_of(trainer)
+        is_of_other_data = self.is_of_other_data(trainer, checkpoint, own=own)
         states = checkpoint.get("callbacks", {})
         self._ended_at = checkpoint.get("ended_at") if own else None
         self.seconds_before = checkpoint.get("seconds", 0.0) if own else 0.0
         self.validated_at = checkpoint.get("validated_at", 0)
-        for each in trainer.checkpoint_callbacks:
-            if isinstance(each, ModelCheckpoint) and each.state_key in states:
+        for each in (each for each in callbacks_of(trainer) if each.state_key in states):
+            if isinstance(each, ModelCheckpoint):
                 folder = Path(str(each.dirpath))
                 states[each.state_key] = moved(states[each.state_key], folder, own=own, mode=each.mode)
-        for callback in callbacks:
-            if isinstance(callback, EarlyStopping) and callback.state_key in states:
-                if is_of_other_text:
-                    del states[callback.state_key]
-                else:
-                    states[callback.state_key] |= {"patience": callback.patience}
-        for state in checkpoint.get("lr_schedulers", []) if is_of_other_text else []:
+            elif isinstance(each, EarlyStopping) and is_of_other_data:
+                del states[each.state_key]
+            elif isinstance(each, EarlyStopping):
+                states[each.state_key] |= {"patience": each.patience}
+        for state in checkpoint.get("lr_schedulers", []) if is_of_other_data else []:
             for name in ("best", "num_bad_epochs"):
                 state.pop(name, None)
 
@@ -149,31 +140,6 @@ class ResumeState(Callback):
                 pl_module.lr_scheduler_step(config.scheduler, value)
 
 
-def _is_of_other_text(trainer: pl.Trainer, began: dict[str, list[int]] | None, *, own: bool) -> bool:
-    """Return whether the text is not that of the checksums of a checkpoint; an older one has fewer of them, or none.
-
-    Raises:
-        InputError: The vocabularies differ; or the text, if the checkpoint is the run's `own`.
-    """
-    data = prepared_of(trainer)
-    if data is None or began is None:
-        return False
-    now = data.checksums
-    if began["tokens"] != now["tokens"]:
-        raise InputError(
-            f"{trainer.ckpt_path} is of other vocabularies, fitted on other text: init_from=FOLDER starts with the tokenizers "
-            "of a model"
-        )
-    differs = began["text"] != now["text"][: len(began["text"])]
-    if own and differs:
-        sizes = " and ".join(f"{number:,}" for number in began["text"][:2])
-        raise InputError(
-            f"the text has changed since this run began, with {sizes} pairs for training and validation: restore it; or "
-            "init_from=FOLDER with another name=… trains its model on this text"
-        )
-    return differs
-
-
 def out_of_time(trainer: pl.Trainer) -> bool:
     """Return whether a training has used the time of `lightning.Trainer(max_time=…)`."""
     left = [each.time_remaining() for each in callbacks_of(trainer) if isinstance(each, Timer)]
@@ -182,13 +148,9 @@ def out_of_time(trainer: pl.Trainer) -> bool:
 
 def own_folders(trainer: pl.Trainer) -> set[Path]:
     """Return the folders that the checkpoints of a run are in, which may be behind links or outside of the run's."""
-    found = {Path(trainer.default_root_dir, "checkpoints").resolve()}
-    for each in trainer.checkpoint_callbacks:
-        if isinstance(each, PeriodicCheckpoint):
-            found.add(each.path.parent.resolve())
-        elif isinstance(each, ModelCheckpoint):
-            found.add(Path(str(each.dirpath)).resolve())
-    return found
+    folders = [getattr(each, "dirpath", None) for each in trainer.checkpoint_callbacks]
+    usual = Path(trainer.default_root_dir, "checkpoints")
+    return {Path(each).resolve() for each in (usual, *folders) if each}
 
 
 def moved(state: dict[str, Any], folder: Path, *, own: bool, mode: str) -> dict[str, Any]:
@@ -210,7 +172,7 @@ def moved(state: dict[str, Any], folder: Path, *, own: bool, mode: str) -> dict[
         name = Path(state["best_model_path"]).name
         best = (min if mode == "min" else max)(kept, key=lambda path: float(kept[path]), default="")
         others = "the best of the others" if best else "the best from now on"
-        warn(f"{folder / name} is missing: {others} is kept")
+        LOG.warning("%s is missing: %s is kept", folder / name, others)
     state = state | {
         "dirpath": str(folder),
         "best_k_models": kept,

@@ -12,10 +12,22 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
+from lightning.pytorch.callbacks import LambdaCallback
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from seq2seq.common.errors import TrainingInterrupted
-from seq2seq.training.checkpoint import BorderCallback, PeriodicCheckpoint
+from lightning_exact_resume.checkpoint import BorderCallback, PeriodicCheckpoint, callbacks_of
+
+
+class Interrupted(RuntimeError):
+    """A signal has stopped a training, after a checkpoint if a step was trained.
+
+    Attributes:
+        signal_number: Programs exit with 128 plus this number.
+    """
+
+    def __init__(self, signal_number: int, done: str = "") -> None:
+        super().__init__(f"stopped by {signal.Signals(signal_number).name}{done}")
+        self.signal_number = signal_number
 
 
 class StopOnSignal(BorderCallback):
@@ -25,7 +37,7 @@ class StopOnSignal(BorderCallback):
     all stop if one received the signal.
 
     Raises:
-        TrainingInterrupted: After the checkpoint was saved.
+        Interrupted: After the checkpoint was saved.
     """
 
     HANGUP = getattr(signal, "SIGHUP", signal.SIGTERM)  # which Windows does not have
@@ -47,7 +59,7 @@ class StopOnSignal(BorderCallback):
         """Install the signal handlers; those of Lightning would exit without a checkpoint."""
         self._install(signal.SIGTERM, signal.SIGINT, self.HANGUP)
         if self._is_received(trainer) or trainer.received_sigterm:  # or Lightning has noted it before
-            raise interrupted(self._received or signal.SIGTERM)
+            raise Interrupted(self._received or signal.SIGTERM)
 
     def _install(self, *numbers: int) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -83,18 +95,16 @@ class StopOnSignal(BorderCallback):
         """Stop."""
         if self._saver is not None:
             self._saver.after_border(trainer)
-            raise interrupted(self._received or signal.SIGTERM, f"saved {self._saver.path}; ")
+            raise Interrupted(self._received or signal.SIGTERM, f", saved {self._saver.path}")
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Restore the signal handlers of Lightning, which then restores those that it found; stop."""
         self._restore()
         self.after_border(trainer)
         if self._is_received(trainer):
-            raise interrupted(self._received or signal.SIGTERM)
+            raise Interrupted(self._received or signal.SIGTERM)
 
-    def on_exception(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
-    ) -> None:
+    def on_exception(self, *_: Any) -> None:
         """Restore the signal handlers."""
         self._restore()
 
@@ -102,13 +112,6 @@ class StopOnSignal(BorderCallback):
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
-
-
-def interrupted(number: int, done: str = "") -> TrainingInterrupted:
-    """Return the exception for a signal, with what was done after it."""
-    return TrainingInterrupted(
-        number, f"stopped by {signal.Signals(number).name}, {done}the same command continues"
-    )
 
 
 def leave_process_group() -> None:
@@ -122,21 +125,26 @@ def leave_process_group() -> None:
 
 
 def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
-    """Call `trainer.fit`; a signal before the first or after the last step ends it as one between them does.
+    """Call `trainer.fit` with callbacks of this package last; a signal before the first or after the last step ends it as one between them does.
 
     Raises:
-        TrainingInterrupted: SIGTERM, SIGHUP or Ctrl-C was received.
+        Interrupted: SIGTERM, SIGHUP or Ctrl-C was received.
     """
     atexit.register(leave_process_group)
+    callbacks = callbacks_of(trainer)
+    callbacks.sort(key=lambda each: isinstance(each, BorderCallback))  # they save the states of the others
+    stops = [each for each in callbacks if isinstance(each, StopOnSignal)]
+    # their handlers come before all else
+    callbacks[:0] = [LambdaCallback(on_sanity_check_start=each.on_sanity_check_start) for each in stops]
     try:
         trainer.fit(*arguments, **options)
     except SystemExit as end:  # Lightning's
         if not trainer.is_global_zero:  # Lightning then ends the first process, which may wait for this one
             raise
         if isinstance(end, SIGTERMException):
-            raise interrupted(signal.SIGTERM) from None
+            raise Interrupted(signal.SIGTERM) from None
         if isinstance(end.__context__, KeyboardInterrupt):
-            raise interrupted(signal.SIGINT) from None
+            raise Interrupted(signal.SIGINT) from None
         raise
     if trainer.received_sigterm:
-        raise interrupted(signal.SIGTERM)
+        raise Interrupted(signal.SIGTERM)
