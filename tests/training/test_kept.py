@@ -1,5 +1,6 @@
 """Which checkpoint is kept: directions of metrics, names and places of files."""
 
+import json
 from functools import partial
 from types import SimpleNamespace
 
@@ -7,11 +8,13 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import BatchSizeFinder, ModelCheckpoint
 
+from seq2seq import train
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.checks import checkpoint_files, directions
 from seq2seq.settings.config import composed, settings_of
 from seq2seq.training.kept import checkpoint_to_keep
+from tests.conftest import TINY
 
 LOWER = {"loss", "perplexity", "aer", "ter", "repetition", "omission"}
 
@@ -183,3 +186,16 @@ def test_a_last_checkpoint_of_an_earlier_step_is_not_kept(tmp_path):
         torch.save({"state_dict": {}, "global_step": step}, path)
         kept = checkpoint_to_keep(trainer, path, tmp_path / "missing.ckpt")
         assert (kept is not None) == (step == 7)
+
+
+@pytest.mark.parametrize(("lr", "is_worse"), [(3.0, True), (1e-3, False)])
+def test_a_training_that_makes_a_model_worse_says_so(lr, is_worse, tiny_run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    train(*TINY, f"init_from={tiny_run}", f"optimizer.lr={lr}")
+    (metrics,) = tmp_path.rglob("metrics.json")
+    said = [
+        line
+        for line in json.loads(metrics.read_text())["warnings"]
+        if "better than what this training" in line
+    ]
+    assert [f"init_from={tiny_run}" in line and "val/loss was " in line for line in said] == [True] * is_worse

@@ -2,7 +2,7 @@
 
 import math
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from seq2seq.common.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, warn
+from seq2seq.run.building import build
 from seq2seq.settings.config import Settings
 from seq2seq.settings.messages import frames_of_user, message_of
 
@@ -38,7 +39,7 @@ def fit(
 
     warn_of_slow_precision(trainer)
     announce("training" if checkpoint is None else f"training from {checkpoint}")
-    before = squares(module)
+    before, start = squares(module), score_of_start(trainer, module, data, settings)
     try:
         with trained_by(settings.config), in_own_words():
             fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
@@ -62,6 +63,7 @@ def fit(
         is_new = checkpoint is None and settings.config.init_from is None and trainer.is_global_zero
         pairs = zip(before, squares(module), strict=True)
         check_trained(trainer, settings, data.prepared, checkpoint)
+        warn_if_worse(trainer, start, f"init_from={settings.config.init_from}")
         if is_new and all(math.isclose(*pair, abs_tol=1e-12) for pair in pairs):
             raise TrainingFailed(
                 "no step has changed the weights, so there is no model to keep: see the warnings above, optimizer.lr and "
@@ -90,6 +92,41 @@ def check_trained(
         warn(
             f"the last {name} is {float(losses[name]):.4g} nats per token, no better than guessing one of "
             f"{num_tokens:,} tokens ({math.log(num_tokens):.2f}): lower optimizer.lr, or train longer"
+        )
+
+
+def score_of_start(
+    trainer: "pl.Trainer", module: "TranslationModule", data: "TranslationDataModule", settings: Settings
+) -> Mapping[str, float]:
+    """Return the scores of the model that `init_from` names, on the validation split; none without it."""
+    from lightning.pytorch.utilities.seed import isolate_rng
+
+    if settings.config.init_from is None or settings.dry or not trainer.is_global_zero:
+        return {}
+    alone = {
+        "devices": 1,
+        "num_nodes": 1,
+        "strategy": "auto",
+        "callbacks": [],
+        "logger": False,
+        "profiler": None,
+    }
+    quiet = {"enable_checkpointing": False, "enable_progress_bar": False, "max_time": None}
+    with isolate_rng():
+        return build(settings.config.trainer, **alone, **quiet).validate(module, data, verbose=False)[0]
+
+
+def warn_if_worse(trainer: "pl.Trainer", start: Mapping[str, float], model: str) -> None:
+    """Warn if a training has made of a model nothing that is as good, by the score that selects what is kept."""
+    from seq2seq.training.kept import judge_of
+
+    if (judge := judge_of(trainer)) is None or judge.monitor not in start:
+        return
+    first, best = start[judge.monitor], float(judge.best_model_score)
+    if first < best if judge.mode == "min" else first > best:
+        warn(
+            f"{model} is better than what this training has made of it: {judge.monitor} was {first:.4g}, and {best:.4g} at best: "
+            "lower optimizer.lr"
         )
 
 
