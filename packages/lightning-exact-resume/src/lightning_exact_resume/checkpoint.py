@@ -34,7 +34,7 @@ class BorderCallback(Checkpoint):
 
     These places are the ends of optimizer steps; where a validation follows, the end of that validation; after the last
     batch of an epoch, the end of the epoch. Lightning writes the values of a step to the loggers after them, before the
-    next hook. Give such callbacks last: a checkpoint holds the states of the others.
+    next hook. Such callbacks are last, as `fit` puts them: a checkpoint holds the states of the others.
 
     The epochs of `StochasticWeightAveraging` are none but for their ends: Lightning begins its schedule with an epoch.
 
@@ -78,11 +78,8 @@ class BorderCallback(Checkpoint):
 
     def _within_epoch(self, trainer: pl.Trainer) -> None:
         is_end = trainer.global_step == trainer.max_steps or stops(trainer)
-        if (
-            ends_step(trainer)
-            and not (trainer.is_last_batch or is_dry(trainer))
-            and (is_end or not _averages(trainer))
-        ):
+        is_border = ends_step(trainer) and not trainer.is_last_batch and not is_dry(trainer)
+        if is_border and (is_end or not _averages(trainer)):
             self.at_border(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -168,7 +165,7 @@ class DurableCheckpointIO(TorchCheckpointIO):
         self.saved: set[Path] = set()
 
     def before_write(self, *paths: Path) -> None:
-        """Do nothing before files are written or replaced; a subclass may refuse it by `CheckpointError`."""
+        """Do nothing before a checkpoint is written; a subclass may refuse it by `CheckpointError`."""
 
     def may_remove(self, path: Path) -> bool:
         """Return whether a checkpoint may be removed: one in a folder where this object has saved another.

@@ -125,7 +125,9 @@ def leave_process_group() -> None:
 
 
 def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
-    """Call `trainer.fit` with callbacks of this package last; a signal before the first or after the last step ends it as one between them does.
+    """Call `trainer.fit`; a signal before the first or after the last step ends it as one between them does.
+
+    Callbacks of this package become the last ones.
 
     Raises:
         Interrupted: SIGTERM, SIGHUP or Ctrl-C was received.
