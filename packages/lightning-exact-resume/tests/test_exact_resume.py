@@ -202,6 +202,11 @@ def test_a_training_that_is_stopped_twice_comes_to_the_same_result(kind, number,
     assert_same(tmp_path / "whole", folder)
 
 
+def test_a_schedule_that_waits_for_validations_follows_each_of_them(tmp_path):
+    rates = trained(tmp_path, schedule=PLATEAU, **WORSE).lightning_module.rates
+    assert [rates[step] for step in (1, 7, 13)] == pytest.approx([0.1, 0.1, 0.01])
+
+
 def test_the_example_of_the_readme_is_killed_and_continues(tmp_path, monkeypatch, capfd):
     (tmp_path / "train.py").write_text(
         README.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
