@@ -329,6 +329,19 @@ def test_scores_of_other_data_do_not_stop_a_training(state, epochs, tmp_path, mo
 # --- files ---
 
 
+def test_the_last_checkpoint_is_written_every_some_steps_and_at_ends_of_epochs(tmp_path, monkeypatch):
+    steps, save = [], DurableCheckpointIO.save_checkpoint
+
+    def noted(self, checkpoint, path, storage_options=None):
+        steps.append(checkpoint["global_step"])
+        save(self, checkpoint, path, storage_options)
+
+    monkeypatch.setattr(DurableCheckpointIO, "save_checkpoint", noted)
+    trained(tmp_path, every=4, max_epochs=2)
+    assert steps == [4, 6, 8, 12]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.ckpt", "last.prev.ckpt"]
+
+
 def test_borders_are_ends_of_steps_and_of_the_validations_that_follow(tmp_path):
     class Noting(BorderCallback):
         def __init__(self):

@@ -390,7 +390,8 @@ def nearest_key(name: str, known: list[str]) -> str | None:
 
 def frames_of_user(error: BaseException) -> list[tuple[FrameType, int]]:
     """Return the frames of an exception, with their lines, that lie outside of this program and of installed packages."""
-    ours = str(Path(__file__).parents[2]) + os.sep, "<", os.path.dirname(os.__file__)
+    src = Path(__file__).parents[2]
+    ours = f"{src}{os.sep}", f"{src.parent / 'packages'}{os.sep}", "<", os.path.dirname(os.__file__)
     main = str(Path(getattr(sys.modules["__main__"], "__file__", "") or "").absolute())
     return [
         (frame, line)
