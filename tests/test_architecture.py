@@ -104,7 +104,7 @@ def test_the_tab_stands_alone():
     [
         ("bitext", {"lxml", "polib", "pyarrow"}),
         ("joined-words", {"bitext", "regex"}),
-        ("hydra-checked", {"omegaconf"}),
+        ("hydra-checked", {"hydra", "omegaconf"}),
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
         ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),
     ],

@@ -13,11 +13,13 @@ import torch
 from omegaconf import OmegaConf
 
 import seq2seq
+from hydra_checked import flat
+from hydra_checked.program import given_keys
 from seq2seq import InputError
 from seq2seq.cli.main import main
-from seq2seq.common.named import flat
 from seq2seq.run.run import run
-from seq2seq.settings.config import CONF, composed, given_keys, settings_of
+from seq2seq.settings.application import CONF
+from seq2seq.settings.config import composed, settings_of
 from tests.conftest import TINY
 
 PARALLEL = ["data=parallel", "data.split.validation=0.2", "tokenizer=words", "data.source_language=en",
