@@ -297,8 +297,10 @@ def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration
         finally:  # as in OmegaConf, whose nodes are incomplete at some moments
             cleanup()
 
+    handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(SystemExit, match="130"), exit_on_error(APPLICATION):
         clean_up_after(KeyboardInterrupt())
+    assert signal.signal(signal.SIGINT, handler) is signal.SIG_DFL  # one more ends the process at once
     assert "rror" not in capsys.readouterr().err
     with pytest.raises(SystemExit, match=r"[12]"), exit_on_error(APPLICATION):
         clean_up_after(ValueError())

@@ -63,7 +63,7 @@ class Model:
 
 HERE = Path(__file__).parent
 APPLICATION = Application(
-    conf=HERE / "conf", code=HERE / "library", schema=Root, places={"model": "model"}, classes={"model": "model"},
+    conf=HERE / "conf", code=HERE / "library", schema=Root, classes={"model": "model"},
     other_choices={("model", "tiny"): "small"}, other_keys={"hidden": "model.width"}, moved={"model.size": "it is model.width"},
     answers={"resume": "the same command goes on"}, files={"model": "give a file by model.file=FILE"}, memory="lower model.width",
 )

@@ -51,7 +51,6 @@ APPLICATION = Application(
     conf=CONF,
     code=Path(__file__).parents[1],
     schema=Root,
-    places=PLACES,
     classes={group: place for group, place in PLACES.items() if place.startswith(OBJECTS)}
     | {"attention": "model.decoder.attention.score"},
     assembled=("experiment", "recipe", "debug", "hparams_search"),

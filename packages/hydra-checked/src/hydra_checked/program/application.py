@@ -46,7 +46,6 @@ class Application:
         conf: Folder of its configuration: ``config.yaml``, and a folder of choices for each group.
         code: Folder of its code; tracebacks show the frames of others.
         schema: A dataclass of the keys of the root.
-        places: Group -> node of the object that it chooses.
         classes: Group -> node whose `_target_` may name a class of the user's.
         assembled: Groups whose choices give values to keys of other groups.
         other_choices: (group, name in other programs) -> choice here.
@@ -60,7 +59,6 @@ class Application:
     conf: Path
     code: Path
     schema: type | None = None
-    places: Mapping[str, str] = field(default_factory=dict)
     classes: Mapping[str, str] = field(default_factory=dict)
     assembled: Sequence[str] = ()
     other_choices: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -105,7 +103,7 @@ class Application:
             state = Singleton.get_state()
             try:
                 GlobalHydra.instance().clear()
-                with initialize_config_dir(str(self.conf), **HYDRA_BASE):
+                with initialize_config_dir(str(self.conf.absolute()), **HYDRA_BASE):
                     config = compose("config", self.deletable(overrides), return_hydra_config=True)
                 HydraConfig.instance().set_config(config)
                 yield config
@@ -140,9 +138,10 @@ class Application:
 
     def without_groups(self, group: str) -> str:
         """Return the message for a choice in a configuration that has no groups, such as that of a run."""
+        node = package_of(next((self.conf / group).glob("*.yaml"), None)).replace("_global_", group)
         return (
-            f"{group}=…: this configuration has no groups, as that of a run: give its keys, such as "
-            f"{self.places.get(group, group)}.…, or {group}=… with the command of the run, see its overrides.yaml"
+            f"{group}=…: this configuration has no groups, as that of a run: give its keys, such as {node}.…, or "
+            f"{group}=… with the command of the run, see its overrides.yaml"
         )
 
     def unread(self, config: DictConfig, given: Mapping[str, Any]) -> list[str]:
