@@ -56,7 +56,7 @@ def exit_with(app: Application, error: BaseException) -> NoReturn:
         exit_stopped(status)
     if any(
         isinstance(each, KeyboardInterrupt) for each in behind(error)
-    ):  # cleaning up may have raised the error
+    ):  # as cleaning up after it has failed
         exit_stopped(130)
     message = message_of(app, error)
     if message is not None:
