@@ -97,7 +97,7 @@ TRAIN = {
     "no epoch": (["trainer.max_epochs=0"], r"trainer\.max_epochs=0"),
     "no steps": (["trainer.max_steps=0"], r"trainer\.max_steps=0"),
     "config name": (["--config-name", "baseline"], r"--config-name baseline.*experiment=baseline"),
-    "folder is a file": (["paths.runs_dir=a.en"], r"^paths\.runs_dir=a\.en: this is a file"),
+    "folder is a file": (["paths.runs_dir=a.en"], r"^paths\.runs_dir=a\.en: give the folder of all runs"),
     "null among several": (["-m", "trainer.gradient_clip_val=choice(null,1)"], r"NoneType.*; with -m, write trainer\.gradient_clip_val=null,1$"),
     "short group": (["optim=adam"], r"optim\b.*optimizer"),
     "part of a key": (["decoding.beam=1"], r"decoding\.beam.*decoding\.beam_size"),

@@ -127,7 +127,8 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             "paths.run_dir follows from the others: give name=… for another folder of the experiment, paths.runs_dir=… "
             "for that of all runs, or hydra.run.dir=… for any other"
         )
-    if "paths.runs_dir" in given and not str(config.paths.runs_dir or "").strip():
+    runs_dir = str(config.paths.runs_dir or "").strip()
+    if "paths.runs_dir" in given and (not runs_dir or Path(runs_dir).is_file()):
         raise InputError(f"paths.runs_dir={config.paths.runs_dir}: give the folder of all runs")
     for override in overrides:
         key, _, text = override.lstrip("+").partition("=")
