@@ -125,13 +125,10 @@ class Application:
         """Return the choices, such as ``data=parallel``, whose files list a key; one that only inherits it is not among them."""
         found = []
         for path in sorted(self.conf.glob("*/*.yaml")):
-            node = package_of(path)
-            before = "" if node == "_global_" else f"{node}."
-            listed = (
-                []
-                if path.parent.name in self.assembled
-                else flat(OmegaConf.to_container(OmegaConf.load(path)))
-            )
+            if path.parent.name in self.assembled:
+                continue
+            before = f"{package_of(path)}.".replace("_global_.", "")
+            listed = flat(OmegaConf.to_container(OmegaConf.load(path)))
             if any(f"{before}{each}.".startswith(f"{key}.") for each in listed):
                 found.append(f"{path.parent.name}={path.stem}")
         return found
