@@ -12,9 +12,9 @@ try:
     import hydra
     from omegaconf import DictConfig
 
+    from hydra_checked.program import HYDRA_MAIN, run_task, start
     from seq2seq.run.run import task
-    from seq2seq.settings.config import HYDRA_MAIN
-    from seq2seq.settings.messages import run_task, start
+    from seq2seq.settings.application import APPLICATION
 except ModuleNotFoundError as missing:
     print(f"error: {sys.executable} has no package {missing.name}: run make install, then .venv/bin/python train.py …",
           file=sys.stderr)  # fmt: skip
@@ -24,8 +24,8 @@ except ModuleNotFoundError as missing:
 @hydra.main(config_path="conf", config_name="config", **HYDRA_MAIN)
 def main(config: DictConfig) -> float | None:
     """Train as the configuration says; return the metric that a sweeper asked for."""
-    return run_task(task, config)
+    return run_task(APPLICATION, task, config)
 
 
 if __name__ == "__main__":
-    start(main)
+    start(APPLICATION, main)

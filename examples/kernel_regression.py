@@ -27,8 +27,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.tensorboard import SummaryWriter
 
+from hydra_checked.program import exit_on_error
 from seq2seq.attention import AttentionPooling, AveragePooling, GaussianScore
-from seq2seq.settings.messages import exit_on_error
+from seq2seq.settings.application import APPLICATION
 from tensorboard_attention.figures import GRAY, new_figure, styled
 
 DOMAIN_END = 5.0
@@ -226,5 +227,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with exit_on_error():
+    with exit_on_error(APPLICATION):
         main()

@@ -18,13 +18,14 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from hydra_checked.program import exit_on_error
 from joined_words import lowered, text_word_parts
 from seq2seq.common.errors import InputError
 from seq2seq.data import LibreOfficeHelp
 from seq2seq.data.languages import base_language, is_unspaced
 from seq2seq.data.text import SentencePair
 from seq2seq.evaluation.alignment import Links, read_pharaoh
-from seq2seq.settings.messages import exit_on_error
+from seq2seq.settings.application import APPLICATION
 
 FOLDER = "data/cache/libreoffice"
 
@@ -93,5 +94,5 @@ def in_text(forward: list[Links], backward: list[Links], pairs: Sequence[Sentenc
 
 
 if __name__ == "__main__":
-    with exit_on_error():
+    with exit_on_error(APPLICATION):
         main()

@@ -24,12 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from hydra_checked.program import as_value, exit_on_error
 from seq2seq.cli.options import Count
 from seq2seq.cli.parser import number_of
 from seq2seq.common.errors import InputError
 from seq2seq.data.text import stream_lines
-from seq2seq.settings.config import as_value
-from seq2seq.settings.messages import exit_on_error
+from seq2seq.settings.application import APPLICATION
 
 TRAINING = ["recipe=multi30k", "data=parallel", "data.batch_size=256", "optimizer.lr=0.006"]
 TEACHER = ["data.both_directions=true", "trainer.max_epochs=16", "trainer.check_val_every_n_epoch=4"]
@@ -246,5 +246,5 @@ def run(*command: str) -> None:
 
 
 if __name__ == "__main__":
-    with exit_on_error():
+    with exit_on_error(APPLICATION):
         main()

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from torch.optim.lr_scheduler import ExponentialLR, LinearLR, ReduceLROnPlateau, SequentialLR
 
 from seq2seq.run.building import build
-from seq2seq.run.config import CONF
+from seq2seq.settings.application import CONF
 from seq2seq.training.schedules import schedule_of
 
 STEPS, EPOCH = 1_000, 100

@@ -12,8 +12,8 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 from hydra_checked import bounded, imported, objects
+from seq2seq.settings.application import CONF
 from seq2seq.settings.bounds import BY_CLASS
-from seq2seq.settings.config import CONF
 
 
 def bounds() -> str:

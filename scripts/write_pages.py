@@ -171,7 +171,8 @@ def ranges_of(path):
     from omegaconf import OmegaConf
 
     from hydra_checked import bounded, in_words, leaves, objects
-    from seq2seq.settings.config import package_of, stored
+    from hydra_checked.program import package_of
+    from seq2seq.settings.config import stored
     from seq2seq.settings.root import Root
 
     package = "" if path.name == "config.yaml" else package_of(path).replace("_global_", "")

@@ -62,8 +62,8 @@ def import_what_programs_import():
 
     import seq2seq.run.run
     import seq2seq.training  # noqa: F401
+    from hydra_checked.program import HYDRA_BASE
     from seq2seq.evaluation import scores_of
-    from seq2seq.settings.config import HYDRA_BASE
     from tensorboard_attention import pictures  # noqa: F401
 
     scores_of(["a"], ["a"], "fr")  # sacreBLEU and sacremoses, whose expressions take a second to compile

@@ -105,7 +105,7 @@ def test_the_tab_stands_alone():
     [
         ("bitext", {"lxml", "polib", "pyarrow"}),
         ("joined-words", {"bitext", "regex"}),
-        ("hydra-checked", {"omegaconf"}),
+        ("hydra-checked", {"hydra", "omegaconf"}),
         ("lightning-exact-resume", {"lightning", "numpy", "torch"}),
         ("hydra-subprocess-launcher", {"hydra", "omegaconf"}),
         ("hydra-optuna-racing-sweeper", {"hydra", "omegaconf", "optuna", "numpy", "scipy", "sqlalchemy"}),

@@ -7,7 +7,9 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from seq2seq.settings.config import HYDRA_BASE, OBJECTS, check
+from hydra_checked.program import HYDRA_BASE
+from seq2seq.settings.application import OBJECTS
+from seq2seq.settings.config import check
 from tests.conftest import ROOT
 from tests.program.test_compare import make_run
 

@@ -17,8 +17,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from PIL import Image
 
+from hydra_checked.program import HYDRA_BASE
 from scripts.write_pages import write_pages
-from seq2seq.settings.config import HYDRA_BASE, OBJECTS, check
+from seq2seq.settings.application import OBJECTS
+from seq2seq.settings.config import check
 from tests.conftest import ROOT
 
 PAGES = [

@@ -40,13 +40,14 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from hydra_checked.program import exit_on_error
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of, sentence_statistics
 from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_runs
 from seq2seq.evaluation.metrics import METRICS, metric_of
 from seq2seq.evaluation.significance import compare
 from seq2seq.run.folder import write_json
-from seq2seq.settings.messages import exit_on_error
+from seq2seq.settings.application import APPLICATION
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results" / "claims"
@@ -323,5 +324,5 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    with exit_on_error():
+    with exit_on_error(APPLICATION):
         main(sys.argv[1:])

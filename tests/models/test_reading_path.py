@@ -11,6 +11,7 @@ import pytest
 import torch
 from hydra import compose, initialize_config_dir
 
+from hydra_checked.program import HYDRA_BASE
 from seq2seq.attention import AdditiveScore, masked_softmax
 from seq2seq.data import GrammarCorpus
 from seq2seq.decoding.greedy import greedy_search
@@ -18,7 +19,6 @@ from seq2seq.decoding.search import beam_search
 from seq2seq.models import BahdanauDecoder
 from seq2seq.models.layers import GRUCell
 from seq2seq.run.building import build
-from seq2seq.settings.config import HYDRA_BASE
 from seq2seq.training import TranslationModule
 from seq2seq.training.losses import token_cross_entropy
 from tests.conftest import ROOT

@@ -7,8 +7,8 @@ import torch
 from hydra import compose, initialize_config_dir
 from torch import nn
 
+from hydra_checked.program import HYDRA_BASE
 from seq2seq.run.building import build
-from seq2seq.settings.config import HYDRA_BASE
 from tests.conftest import ROOT
 from tests.small import batch_of
 

@@ -8,12 +8,12 @@ import pytest
 from annotated_types import Ge
 from omegaconf import OmegaConf
 
-from hydra_checked import bounded, in_words, leaves, objects, problems
+from hydra_checked import bounded, flat, in_words, leaves, objects, problems
 from scripts.write_bounds import bounds
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import flat
 from seq2seq.run.checks import check_early
-from seq2seq.settings.config import CONF, complete, composed, settings_of, stored
+from seq2seq.settings.application import CONF
+from seq2seq.settings.config import complete, composed, settings_of, stored
 from seq2seq.settings.root import Root
 
 CHOICES = [

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from hydra_checked import nearest
+from hydra_checked import nearest, nearest_key
 from seq2seq.cli.main import main
 from seq2seq.run.folder import save_config
+from seq2seq.settings.application import APPLICATION
 from seq2seq.settings.config import composed, settings_of
 from tests.conftest import ROOT
 
@@ -244,10 +245,7 @@ def test_a_shell_reads_what_is_quoted(text):
 
 
 def test_exchanged_letters_are_put_right():
-    from seq2seq.settings.config import known_keys
-    from seq2seq.settings.messages import nearest_key
-
-    drawn, keys = random.Random(0), known_keys()
+    drawn, keys = random.Random(0), APPLICATION.known_keys
     for key in drawn.sample([each for each in keys if len(each.rpartition(".")[2]) > 1], 60):
         place = drawn.randrange(len(key) - 1)
         swapped = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
@@ -262,10 +260,7 @@ def test_exchanged_letters_are_put_right():
      ("hidden_size", "model.decoder.hidden_size or model.encoder.hidden_size")],
 )  # fmt: skip
 def test_a_key_without_its_beginning_is_that_of_the_node_it_names(key, meant):
-    from seq2seq.settings.config import known_keys
-    from seq2seq.settings.messages import nearest_key
-
-    assert nearest_key(key, known_keys()) == meant
+    assert nearest_key(key, APPLICATION.known_keys) == meant
 
 
 @pytest.mark.parametrize(

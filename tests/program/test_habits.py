@@ -19,10 +19,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from hydra_checked.program import HYDRA_BASE
 from seq2seq.common.written import RUN, Written, claim, event_files
 from seq2seq.run.finishing import write_hparams
 from seq2seq.run.fitting import warn_of_slow_precision
-from seq2seq.settings.config import HYDRA_BASE
 from tests.conftest import ROOT, TINY
 
 BROKEN = """

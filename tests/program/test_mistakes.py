@@ -13,11 +13,13 @@ import torch
 from omegaconf import OmegaConf
 
 import seq2seq
+from hydra_checked import flat
+from hydra_checked.program import given_keys
 from seq2seq import InputError
 from seq2seq.cli.main import main
-from seq2seq.common.named import flat
 from seq2seq.run.run import run
-from seq2seq.settings.config import CONF, composed, given_keys, settings_of
+from seq2seq.settings.application import CONF
+from seq2seq.settings.config import composed, settings_of
 from tests.conftest import TINY
 
 PARALLEL = ["data=parallel", "data.split.validation=0.2", "tokenizer=words", "data.source_language=en",
@@ -95,7 +97,8 @@ TRAIN = {
     "no epoch": (["trainer.max_epochs=0"], r"trainer\.max_epochs=0"),
     "no steps": (["trainer.max_steps=0"], r"trainer\.max_steps=0"),
     "config name": (["--config-name", "baseline"], r"--config-name baseline.*experiment=baseline"),
-    "folder is a file": (["paths.runs_dir=a.en"], r"a\.en"),
+    "folder is a file": (["paths.runs_dir=a.en"], r"^paths\.runs_dir=a\.en: give the folder of all runs"),
+    "null among several": (["-m", "trainer.gradient_clip_val=choice(null,1)"], r"NoneType.*; with -m, write trainer\.gradient_clip_val=null,1$"),
     "short group": (["optim=adam"], r"optim\b.*optimizer"),
     "part of a key": (["decoding.beam=1"], r"decoding\.beam.*decoding\.beam_size"),
     "no such attention": (["attention=cosine"], r"attention=cosine.*additive.*score\._target_"),

@@ -13,10 +13,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import CompactHydraException
 from hydra.types import HydraContext
 
+from hydra_checked import Wrong
+from hydra_checked.program import HYDRA_BASE, folder_name
 from hydra_plugins.hydra_subprocess_launcher.subprocess_launcher import SubprocessLauncher
-from seq2seq.common.errors import InputError
-from seq2seq.settings.config import CONF, HYDRA_BASE, composed
-from seq2seq.settings.names import folder_name, run_name
+from seq2seq.settings.application import CONF
+from seq2seq.settings.config import composed, run_name_of
 
 ODD = [
     "+x=a/b,a-b", "+x=/a/b.tsv,/a-b.tsv", "+x=../a,..", "+x='a b','a  b?'", "+x='a b','a  b'", "+x='it\\'s',its", "+x='\"',''", "+x='',' '",
@@ -68,7 +69,7 @@ def jobs_of(sweep):
 @pytest.mark.parametrize("sweep", ODD)
 def test_odd_values_give_two_names_of_one_folder_each(sweep, tmp_path):
     excluded, seed = default_exclusions(), [] if sweep.startswith("seed") else ["seed=3"]
-    names = [run_name([job, *seed], excluded, "baseline") for job in jobs_of(sweep)]
+    names = [run_name_of([job, *seed], excluded, "baseline") for job in jobs_of(sweep)]
     assert len(set(names)) == (1 if sweep in SHARED else 2)
     for name in set(names):
         assert name.endswith("seed=3") or sweep.startswith("seed=")
@@ -118,7 +119,7 @@ def test_a_sweep_on_own_text_has_short_names_that_begin_with_what_differs():
     for text in (files, ["data=tsv", f"data.file={'long' * 40}.tsv"], [f"data.file={'long' * 40}"]):
         jobs = [[*text, f"attention={score}", "seed=1"] for score in ("additive", "dot")]
         jobs.append([*jobs[0][1:], "data.test.target=other.txt"])
-        names = [run_name(job, (), "baseline") for job in jobs]
+        names = [run_name_of(job, (), "baseline") for job in jobs]
         assert len(set(names)) == 3
         assert max(map(len, names)) < 60
         assert ["attention=dot" in name for name in names] == [False, True, False]
@@ -157,5 +158,5 @@ def test_the_folder_of_the_experiment_is_not_repeated_in_the_name():
 
 @pytest.mark.parametrize("name", ["", " ", ".", "a/../b", "cost $HOME"])
 def test_a_name_that_would_lead_elsewhere_is_refused(name):
-    with pytest.raises(InputError, match="name of a folder"):
+    with pytest.raises(Wrong, match="name of a folder"):
         folder_name(name)

@@ -18,10 +18,11 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from hydra_checked.program import exit_on_error
 from seq2seq import InputError, train
 from seq2seq.cli.main import main
 from seq2seq.decoding import scoring
-from seq2seq.settings.messages import exit_on_error
+from seq2seq.settings.application import APPLICATION
 from tests.conftest import TINY
 from tests.small import forget_checksums
 
@@ -296,10 +297,12 @@ def test_an_error_in_cleaning_up_after_ctrl_c_is_no_mistake_of_the_configuration
         finally:  # as in OmegaConf, whose nodes are incomplete at some moments
             cleanup()
 
-    with pytest.raises(SystemExit, match="130"), exit_on_error():
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(SystemExit, match="130"), exit_on_error(APPLICATION):
         clean_up_after(KeyboardInterrupt())
+    assert signal.signal(signal.SIGINT, handler) is signal.SIG_DFL  # one more ends the process at once
     assert "rror" not in capsys.readouterr().err
-    with pytest.raises(SystemExit, match=r"[12]"), exit_on_error():
+    with pytest.raises(SystemExit, match=r"[12]"), exit_on_error(APPLICATION):
         clean_up_after(ValueError())
 
 
@@ -313,7 +316,7 @@ def test_exceptions_in_a_circle_end_in_a_line(capsys):
         except ValueError:
             raise kept  # noqa: B904
 
-    with pytest.raises(SystemExit, match="2"), exit_on_error():
+    with pytest.raises(SystemExit, match="2"), exit_on_error(APPLICATION):
         clean_up()
     assert "No space left" in capsys.readouterr().err
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from hydra_checked.program import as_value, message_of
 from seq2seq.cli.options import Count, File, Model, Precision
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, counted, warn
@@ -13,9 +14,9 @@ from seq2seq.data.text import SentencePair, read_parallel
 from seq2seq.decoding import PenaltyName
 from seq2seq.run.folder import read_json
 from seq2seq.run.run import run
-from seq2seq.settings.config import as_value, composed, settings_of
+from seq2seq.settings.application import APPLICATION
+from seq2seq.settings.config import composed, settings_of
 from seq2seq.settings.devices import Device
-from seq2seq.settings.messages import message_of
 
 
 class Run:
@@ -386,7 +387,7 @@ def train(
     except (InputError, TrainingFailed, TrainingInterrupted):
         raise
     except Exception as error:
-        message = message_of(error, given)
+        message = message_of(APPLICATION, error, given)
         if message is None:
             raise
         raise InputError(message) from None

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hydra_checked import nearest
+from hydra_checked import did_you_mean
 from seq2seq.cli.interrupts import end_imports_on_interrupt, require_standard_error
 from seq2seq.cli.parser import parser_of
 from seq2seq.common import VERSION
@@ -42,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"  {name:<17} {text}" for name, text in COMMANDS.items()))
         return 0
     if given[0] not in COMMANDS:
-        meant = nearest(given[0], COMMANDS)
-        hint = f"did you mean {meant}? " if meant else ""
+        hint = did_you_mean(given[0], COMMANDS)
         print(
             f"error: seq2seq {given[0]}: there is no such command; {hint}choose one of {', '.join(COMMANDS)}",
             file=sys.stderr,
@@ -59,12 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         function = command(given[0])
         options = parser_of(given[0], function).parse(given[1:])
-        from seq2seq.settings.messages import exit_on_error
+        from hydra_checked.program import exit_on_error
+        from seq2seq.settings.application import APPLICATION
 
         warnings.formatwarning = lambda message, *_, **__: (
             f"WARNING: {message}\n"
         )  # without a line of the code
-        with exit_on_error():
+        with exit_on_error(APPLICATION):
             function(**options)
         return 0
     except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from hydra_checked import arguments_of
+from hydra_checked import flat as flat  # noqa: PLC0414 - for packages that need no more of it
 from seq2seq.common.errors import InputError
 
 PARTS = "seq2seq.attention", "seq2seq.data.tokenizers", "seq2seq.models"
@@ -75,11 +76,3 @@ def tell_unknown(target: Any, stored: Mapping[str, Any], where: str) -> list[str
 def _tell(line: str) -> None:
     """Print a line on stderr, once a process: a model folder is built twice."""
     print(line, file=sys.stderr)
-
-
-def flat(node: Any, prefix: str = "") -> dict[str, Any]:
-    """Return nested dictionaries as one with dotted keys."""
-    if isinstance(node, dict):
-        start = f"{prefix}." if prefix else ""
-        return {k: v for key, value in node.items() for k, v in flat(value, f"{start}{key}").items()}
-    return {prefix: node}

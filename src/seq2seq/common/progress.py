@@ -25,6 +25,12 @@ def announce(text: str) -> None:
         print(f"{text} …", file=sys.stderr, flush=True)
 
 
+def tell(text: str) -> None:
+    """Print a line on standard output, and log it."""
+    LOG.info(text)
+    print(text, flush=True)
+
+
 def warn(text: str) -> None:
     """Print a warning on standard error, and log it."""
     LOG.warning(text)

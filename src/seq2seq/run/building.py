@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from hydra_checked.program import HAS_WHITELIST, UTILS
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import is_within, named, packages_of
 from seq2seq.run.sizes import said
-from seq2seq.settings.config import HAS_WHITELIST, UTILS, Settings, target_of
+from seq2seq.settings.config import Settings, target_of
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl

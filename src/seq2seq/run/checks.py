@@ -13,21 +13,13 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, ListConfig, OmegaConf, read_write
 
+from hydra_checked import did_you_mean
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import is_address, matching
 from seq2seq.data.folders import config_of
-from seq2seq.settings.config import (
-    CONF,
-    PLACES,
-    Settings,
-    check_values,
-    choices_with,
-    did_you_mean,
-    settings_of,
-    taken_by,
-    target_of,
-)
+from seq2seq.settings.application import APPLICATION, CONF, PLACES
+from seq2seq.settings.config import Settings, check_values, settings_of, taken_by, target_of
 from seq2seq.settings.devices import is_missing
 
 NEEDED = "data", "model", "model.encoder", "model.decoder", "module", "optimizer", "trainer"
@@ -114,7 +106,7 @@ def _check_class(place: str, node: Any, given: Mapping[str, Any]) -> None:
     """Refuse keys of a callback or logger that has no class; where a recipe gives them, they are left out."""
     keys = [key for key in given if f"{key}.".startswith(f"{place}.")]
     if not _is_node(node) and (keys or not isinstance(node, dict)):
-        needed = choices_with(keys[0]) if keys else []
+        needed = APPLICATION.choices_with(keys[0]) if keys else []
         hint = f"that needs {' or '.join(needed)}" if needed else f"give +{place}._target_=…"
         raise InputError(f"{', '.join(keys) or place}: there is no class for {place}; {hint}")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from hydra_checked import flat
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import flat
 from seq2seq.common.progress import warn
 from seq2seq.data.addresses import overrides_of
 from seq2seq.run.folder import HERE, read_json

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import OmegaConf
 
+from hydra_checked.program import given_keys
 from seq2seq.common.progress import announce, counted
 from seq2seq.common.written import is_own
 from seq2seq.run.folder import one_a_line, read_json, write_folder, write_json, write_text
 from seq2seq.run.summary import commit_of_program
-from seq2seq.settings.config import Settings, given_keys
+from seq2seq.settings.config import Settings
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from hydra_checked.program import frames_of_user, message_of
 from seq2seq.common.errors import InputError, NotFinite, TrainingFailed, TrainingInterrupted
 from seq2seq.common.progress import announce, warn
 from seq2seq.run.building import build
+from seq2seq.settings.application import APPLICATION
 from seq2seq.settings.config import Settings
-from seq2seq.settings.messages import frames_of_user, message_of
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -48,7 +49,7 @@ def fit(
             raise
         return
     except Exception as error:
-        if message_of(error) is not None or frames_of_user(error):
+        if message_of(APPLICATION, error) is not None or frames_of_user(APPLICATION, error):
             raise
         frames = traceback.extract_tb(error.__traceback__)
         if any("checkpoint_connector" in frame.filename for frame in frames):

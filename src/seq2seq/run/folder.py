@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.common.errors import InputError
 from seq2seq.common.written import LIST, RUN, Written, claim
-from seq2seq.settings.config import CONF
+from seq2seq.settings.application import CONF
 
 PLACES = (
     "config.yaml", "overrides.yaml", "metrics.json", "reports.jsonl", "model/config.json", "model/model.safetensors",

@@ -22,7 +22,8 @@ from seq2seq.common import VERSION
 from seq2seq.common.progress import LOG, counted
 from seq2seq.data.folders import examples_of_run, own_classes
 from seq2seq.run.folder import RunLog, relative_to_cwd
-from seq2seq.settings.config import CONF, Settings
+from seq2seq.settings.application import CONF
+from seq2seq.settings.config import Settings
 
 PACKAGES = "torch", "lightning", "hydra-core", "omegaconf", "sentencepiece"
 

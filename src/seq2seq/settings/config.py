@@ -3,52 +3,30 @@
 import json
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, cached_property
 from glob import glob
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import hydra.utils
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.plugins import Plugins
-from hydra.core.singleton import Singleton
 from omegaconf import DictConfig, OmegaConf
 
-from hydra_checked import arguments_of, imported, kind_of, nearest, objects, problems, unlike
+from hydra_checked import arguments_of, flat, imported, kind_of, objects, problems, unlike
+from hydra_checked.program import folder_name, given_keys, register_resolver, run_name
 from seq2seq.common.errors import InputError
-from seq2seq.common.named import flat
+from seq2seq.settings.application import APPLICATION, CONF, OBJECTS, PLACES
 from seq2seq.settings.bounds import BY_CLASS
-from seq2seq.settings.names import UNSET, folder_name, run_name
-from seq2seq.settings.root import MOVED, Root
+from seq2seq.settings.root import Root
 
-CONF = next(
-    folder
-    for folder in (Path(__file__).parents[1] / "conf", Path(__file__).parents[3] / "conf")
-    if folder.is_dir()
-)
-"""The configuration: inside the package where it is installed from a wheel, else that of the clone."""
-
-OBJECTS = "data", "model", "module", "optimizer", "scheduler", "trainer", "callbacks", "logger"
-"""Nodes that hold objects, by `_target_`."""
+composed = APPLICATION.composed
+"""Compose the configuration with overrides, in a context; see `hydra_checked.program.Application`."""
 
 EXAMPLES = {f"data.{side}_language": "CODE" for side in ("source", "target")} | {
     "data.train.source": "FILE data.train.target=FILE"
 }
 """Values for messages."""
-
-PLACES = {
-    "data": "data", "tokenizer": "data.tokenizer", "encoder": "model.encoder", "decoder": "model.decoder",
-    "attention": "model.decoder.attention", "objective": "module.objective", "optimizer": "optimizer",
-    "scheduler": "scheduler", "averaging": "callbacks.averaging", "penalty": "decoding.penalty",
-}  # fmt: skip
-"""Group -> node of the object that it chooses."""
 
 PASSED = {
     "data": ("batch_size",),
@@ -124,77 +102,17 @@ def frozen(config: Any) -> DictConfig:
 # --- composing ---
 
 
-def as_value(text: str) -> str:
-    """Return a text as Hydra's grammar reads it: in quotes, where it needs them."""
-    if re.fullmatch(r"[\w/.:-]+", text):
-        return text
-    return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
+def run_name_of(
+    overrides: Sequence[str], excluded: Sequence[str], experiment_name: str, *, _root_: Any = None
+) -> str:
+    """Return the name of a run; the folder of its experiment names an experiment file already, if both have one name."""
+    named = [each for each in overrides if each.lstrip("+~") != f"experiment={experiment_name}"]
+    return run_name(named, excluded, "seq2seq", _root_=_root_)
 
 
-def is_terminal() -> bool:
-    """Return whether standard output is a terminal."""
-    return sys.stdout.isatty()
-
-
-UTILS: Any = hydra.utils  # whose names depend on the version
-HAS_WHITELIST = hasattr(UTILS, "execution_whitelist")
-"""Whether this is Hydra 1.4 or later."""
-
-HYDRA_BASE: dict[str, Any] = {} if HAS_WHITELIST else {"version_base": "1.3"}
-"""Arguments of ``hydra.initialize``: the behavior of Hydra 1.3, which later versions have without them."""
-
-HYDRA_MAIN: dict[str, Any] = HYDRA_BASE | (
-    {"execution_whitelist": UTILS.UNSAFE_DISABLE_EXECUTION_CHECKS} if HAS_WHITELIST else {}
-)
-"""Arguments of ``hydra.main``: loggers and callbacks of the node `hydra` are what the user's configuration names."""
-
-_register: Any = OmegaConf.register_resolver if HAS_WHITELIST else OmegaConf.register_new_resolver
-_register("run_name", run_name, replace=True)
-_register("folder_name", folder_name, replace=True)
-_register("is_terminal", is_terminal, replace=True)
-
-_COMPOSING = threading.RLock()
-
-
-@contextmanager
-def composed(overrides: Sequence[str] = ()) -> Iterator[DictConfig]:
-    """Compose the configuration; in the context its interpolations ``${hydra:…}`` can be resolved.
-
-    Hydra keeps its state for the whole process. That of the caller, which may be a Hydra application itself, is
-    restored, and threads compose one after the other.
-    """
-    with _COMPOSING:
-        Plugins.instance()  # from Hydra 1.4 on, they store their configuration once in a process: the state has it
-        state = Singleton.get_state()
-        try:
-            GlobalHydra.instance().clear()
-            with initialize_config_dir(str(CONF), **HYDRA_BASE):
-                config = compose("config", deletable(overrides), return_hydra_config=True)
-            HydraConfig.instance().set_config(config)
-            yield config
-        finally:
-            Singleton.set_state(state)
-
-
-def deletable(overrides: Sequence[str]) -> list[str]:
-    """Return overrides in which ``~KEY`` also deletes a key that is null, which Hydra takes for one that is missing.
-
-    Such a key is given another value before it is deleted, which Hydra refuses if there is no such key.
-    """
-    own = [each for each in overrides if re.fullmatch(r"~(?!hydra\.)\w+(\.\w+)*", each)]
-    nodes = [each for each in own if "." in each or not (CONF / each[1:]).is_dir()]
-    return [
-        word for each in overrides for word in ([f"{each[1:]}={UNSET}"] if each in nodes else []) + [each]
-    ]
-
-
-def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the keys that overrides set, with their values; those of mappings by dotted key."""
-    given: dict[str, Any] = {}
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if not override.is_delete() and override.value() != UNSET:
-            given |= flat(override.value(), override.key_or_group)
-    return given
+register_resolver("run_name", run_name_of, replace=True)
+register_resolver("folder_name", folder_name, replace=True)
+register_resolver("is_terminal", lambda: sys.stdout.isatty(), replace=True)  # noqa: PLW0108 - stdout may change
 
 
 def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Path) -> Settings:
@@ -209,7 +127,8 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
             "paths.run_dir follows from the others: give name=… for another folder of the experiment, paths.runs_dir=… "
             "for that of all runs, or hydra.run.dir=… for any other"
         )
-    if "paths.runs_dir" in given and not str(config.paths.runs_dir or "").strip():
+    runs_dir = str(config.paths.runs_dir or "").strip()
+    if "paths.runs_dir" in given and (not runs_dir or Path(runs_dir).is_file()):
         raise InputError(f"paths.runs_dir={config.paths.runs_dir}: give the folder of all runs")
     for override in overrides:
         key, _, text = override.lstrip("+").partition("=")
@@ -244,58 +163,24 @@ def settings_of(config: DictConfig, overrides: Sequence[str], run_dir: str | Pat
 
 
 def require_read(config: DictConfig, given: Mapping[str, Any]) -> None:
-    """Refuse keys of the root that nothing reads, wherever they come from.
-
-    Keys of the user's own that others read by an interpolation are no such keys.
+    """Refuse keys that nothing reads, wherever they come from.
 
     Raises:
         InputError: Naming the keys, or what a file lacks.
     """
-    hydra = HydraConfig.get()
-    choices, known = hydra.runtime.choices, [field.name for field in fields(Root)]
-    if hydra.job.chdir:
+    if HydraConfig.get().job.chdir:
         raise InputError(
             "hydra.job.chdir=true: a run reads files by their names in the working folder: leave this key out"
         )
-    groups = [key for key in (*given, *choices) if (CONF / key).is_dir() and "/" not in key]  # not Hydra's
-    if groups and not {*groups} & {*choices}:
-        raise InputError(without_groups(groups[0]))
     refuse(
         [
-            f"{key}: since 0.5 it is {MOVED[key]}"
+            f"{key}: {APPLICATION.moved[key]}"
             for key in flat(OmegaConf.to_container(config))
-            if key in MOVED and key.rpartition(".")[2] not in stored().get(config.data._target_, {})
+            if key in APPLICATION.moved
+            and key.rpartition(".")[2] not in stored().get(config.data._target_, {})
         ]
     )
-    read = " ".join(re.findall(r"\$\{[^}]*", OmegaConf.to_yaml(config)))
-    unread = [str(key) for key in config if key not in (*known, "hydra")]
-    unread = [key for key in unread if not re.search(rf"\b{re.escape(key)}\b", read)]
-    for key in unread:
-        if key in choices:
-            raise InputError(
-                f"{key}={choices[key]}: its file gives its keys to {key}, which nothing reads: write as its first line "
-                f"# @package {package_of(next((CONF / key).glob('*.yaml'), None))}"
-            )
-    if unread:
-        meant = list(filter(None, (nearest(key, known) for key in unread)))
-        hint = f"did you mean {', '.join(meant)}?" if meant else f"those of the root are {', '.join(known)}"
-        raise InputError(
-            f"{', '.join(unread)}: nothing reads {'this key' if len(unread) == 1 else 'these'}; {hint}"
-        )
-
-
-def without_groups(group: str) -> str:
-    """Return the message for a choice in a configuration that has no groups, such as that of a run."""
-    return (
-        f"{group}=…: this configuration has no groups, as that of a run: give its keys, such as {PLACES.get(group, group)}.…, or "
-        f"{group}=… with the command of the run, see its overrides.yaml"
-    )
-
-
-def package_of(file: Path | None) -> str:
-    """Return the node that a file of the configuration gives its keys to, by its first line."""
-    head = "" if file is None else file.read_text(encoding="utf-8").partition("\n")[0]
-    return head.partition("# @package ")[2] or (file.parent.name if file else "_global_")
+    refuse(APPLICATION.unread(config, given)[:1])
 
 
 # --- checking ---
@@ -409,12 +294,6 @@ def taken_by(key: str, path: Any) -> tuple[dict[str, Any], bool]:
     return arguments | TAKEN.get(key, {}), takes_any
 
 
-def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
-    """Return the question whether another name was meant, with what stands before it; an empty text if none is like it."""
-    meant = nearest(name, known)
-    return f"did you mean {before}{meant}? " if meant else ""
-
-
 def target_of(key: str, path: Any) -> Callable[..., Any]:
     """Import the class or function that `_target_` names.
 
@@ -425,33 +304,3 @@ def target_of(key: str, path: Any) -> Callable[..., Any]:
         return imported(path)
     except ImportError as error:
         raise InputError(f"{key}._target_={path}: {' '.join(str(error).split())}") from error
-
-
-ASSEMBLED = ("experiment", "recipe", "debug", "hparams_search")
-"""Groups whose choices give values to keys of others."""
-
-
-def choices_with(key: str) -> list[str]:
-    """Return the choices, such as ``data=parallel``, whose files list a key; one that only inherits it is not among them."""
-    found = []
-    for path in sorted(each for each in CONF.glob("*/*.yaml") if each.parent.name not in ASSEMBLED):
-        node = package_of(path)
-        before = "" if node == "_global_" else f"{node}."
-        listed = flat(OmegaConf.to_container(OmegaConf.load(path)))
-        if any(f"{before}{each}.".startswith(f"{key}.") for each in listed):
-            found.append(f"{path.parent.name}={path.stem}")
-    return found
-
-
-@cache
-def known_keys() -> list[str]:
-    """Return every group and every dotted key of the default configuration, those of Hydra among them."""
-    keys = {path.name for path in CONF.iterdir() if path.is_dir()}
-    with composed() as config:
-        keys |= {
-            group for group in map(str, config.hydra.runtime.choices) if "/" in group and "@" not in group
-        }
-        listed = [key for key in flat(OmegaConf.to_container(config)) if not key.startswith("hydra.runtime.")]
-    for key in listed:
-        keys |= {key[:end] for end, letter in enumerate(key) if letter == "."} | {key}
-    return sorted(keys)

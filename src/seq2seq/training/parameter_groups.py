@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from seq2seq.common.errors import InputError
-from seq2seq.common.progress import LOG, counted
+from seq2seq.common.progress import counted, tell
 
 KEYWORDS = {"groups", "decay_vectors"}
 """Keywords of a factory of optimizers that are not passed on."""
@@ -155,9 +155,9 @@ class ParameterGroups(Callback):
         ]
         values += [f"frozen{until}"] if frozen else []
         vectors = ", biases and norms" if only_vectors else ""
-        line = f"group       {group.pattern or 'all others'}{vectors}: {counted(number, 'parameter')}, {', '.join(values)}"
-        LOG.info(line)
-        print(line, flush=True)
+        tell(
+            f"group       {group.pattern or 'all others'}{vectors}: {counted(number, 'parameter')}, {', '.join(values)}"
+        )
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer

@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import Callback, LearningRateFinder
 
 from lightning_exact_resume import is_dry
 from seq2seq.common.numbers import Positive, Rate
-from seq2seq.common.progress import LOG, warn
+from seq2seq.common.progress import tell, warn
 from tensorboard_attention import log_picture
 
 
@@ -74,12 +74,10 @@ class RateFinder(Callback):
         if rate is None:
             warn("lr_finder: too few steps for a suggestion: raise callbacks.lr_finder.num_training_steps")
             return
-        line = (
+        tell(
             f"note        lr_finder: optimizer.lr={rate:.2g} is suggested, at which the loss falls fastest; this training keeps "
             f"{own:.2g}"
         )
-        LOG.info(line)
-        print(line, flush=True)
         figure = Figure(figsize=(6, 4), layout="constrained")
         canvas = FigureCanvasAgg(figure)
         found.plot(suggest=True, ax=figure.subplots())

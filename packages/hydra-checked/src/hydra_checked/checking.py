@@ -8,14 +8,11 @@ from inspect import Parameter
 from typing import Any
 
 from hydra_checked.annotations import BOUNDS, KINDS, Kind, fits, in_words, kind_of, takes_null
+from hydra_checked.errors import Wrong
 from hydra_checked.names import nearest
 from hydra_checked.signatures import arguments_of, needed_by, parameters_of
 
 Bounds = Mapping[str, Mapping[str, Kind]]
-
-
-class Wrong(ValueError):
-    """A configuration is wrong; the message is one line that names the keys."""
 
 
 def check(config: Any, schema: Any = None, **options: Any) -> None:
@@ -90,6 +87,13 @@ def objects(node: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any], Any
 def join(key: str, name: Any) -> str:
     """Return the dotted key of a name in a node."""
     return f"{key}.{name}" if key else str(name)
+
+
+def flat(node: Any, key: str = "") -> dict[str, Any]:
+    """Return nested mappings as one with dotted keys."""
+    if isinstance(node, dict):
+        return {k: v for name, value in node.items() for k, v in flat(value, join(key, name)).items()}
+    return {key: node}
 
 
 def imported(path: Any) -> Callable[..., Any]:

@@ -1,7 +1,8 @@
-"""The name that was meant."""
+"""The name that was meant, and the key."""
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from os.path import commonprefix
 
 
@@ -24,3 +25,38 @@ def _is_slip(first: str, second: str) -> bool:
     return (a == b[::-1] and len(a) in (0, 2)) or (
         min(len(first), len(second)) > 2 and max(len(a), len(b)) < 2
     )
+
+
+def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
+    """Return the question whether another name was meant, with what stands before it; an empty text if none is like it."""
+    meant = nearest(name, known)
+    return f"did you mean {before}{meant}? " if meant else ""
+
+
+def nearest_key(name: str, known: Sequence[str]) -> str | None:
+    """Return the key that was meant by another: like the whole of it, or its last part; or the keys beside it."""
+    prefix, _, last = name.rpartition(".")
+    if slip := nearest(name, known, cutoff=1):
+        return slip
+    known = [key for key in known if key.startswith("hydra") == name.startswith("hydra")]
+    node = rf"(.*\.)?{re.escape(prefix)}\." if prefix else ""  # decoder.lr is beside model.decoder.dropout
+    beside = {key.rpartition(".")[2]: key for key in known if re.fullmatch(rf"{node}[^._][^.]*", key)}
+    anywhere = {key.rpartition(".")[2]: key for key in sorted(known, key=lambda key: -key.count("."))}
+    within = [key for key in known if prefix and f".{prefix}." in f".{key}" and key.endswith(f".{last}")]
+    if last in beside or within:
+        return beside.get(last) or min(within, key=lambda key: key.count("."))
+    if last in anywhere:
+        same = [
+            key
+            for key in known
+            if key.rpartition(".")[2] == last and key.count(".") == anywhere[last].count(".")
+        ]
+        return " or ".join(sorted(same)[:3])
+    for keys, cutoff in ((beside, 0.6), (anywhere, 0.75)):
+        if found := nearest(last, keys, cutoff):
+            return keys[found]
+    nodes = {key.rpartition(".")[0] for key in known}
+    if prefix not in ("", *known) and (near := nearest(prefix, sorted(nodes))):
+        return f"{near}.{last}"
+    few = [*beside.values()][:12] if prefix else []
+    return f"one of {', '.join(few)}" if few[1:] else "".join(few) or None

@@ -1,4 +1,4 @@
-"""Names of the folders of runs and experiments."""
+"""Overrides of a command line: the keys that they set, texts as they hold them, and names of runs made of them."""
 
 import re
 import zlib
@@ -6,20 +6,39 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from seq2seq.common.errors import InputError
-from seq2seq.common.named import flat
+from hydra_checked.checking import flat
+from hydra_checked.errors import Wrong
 
 UNSET = "_unset_"
+"""The value of a key before it is deleted, see `Application.deletable`."""
+
 MOST = 40
 """Letters of a run's name."""
 SPECIAL = r"""[^\w.,=+~\-\[\]{}()*:'" ]|=\W+(,|$)"""
 """What gives a name a checksum: letters that are replaced in it, other than those of lists, mappings and quotations."""
 
 
+def as_value(text: str) -> str:
+    """Return a text as Hydra's grammar reads it: in quotes, where it needs them."""
+    if re.fullmatch(r"[\w/.:-]+", text, re.ASCII):
+        return text
+    return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
+
+
+def given_keys(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the keys that overrides set, with their values; those of mappings by dotted key."""
+    given: dict[str, Any] = {}
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if not override.is_delete() and override.value() != UNSET:
+            given |= flat(override.value(), override.key_or_group)
+    return given
+
+
 def run_name(
-    overrides: Sequence[str], excluded: Sequence[str], experiment_name: str, *, _root_: Any = None
+    overrides: Sequence[str], excluded: Sequence[str] = (), package: str = "", *, _root_: Any = None
 ) -> str:
     """Return the name of a run, of at most `MOST` letters: its overrides, joined by commas, the seed last; ``default`` without any.
 
@@ -30,19 +49,19 @@ def run_name(
     Args:
         overrides: Those of the run's own command line.
         excluded: Keys that are not part of the name.
-        experiment_name: Folder of the experiment, which names an experiment file already if both have one name.
+        package: The program's own, whose classes are named without their modules.
     """
     named = {}
     for override in overrides:
         key, _, value = override.partition("=")
         plain = key.lstrip("+~")
-        if plain not in excluded and value != UNSET and (plain, value) != ("experiment", experiment_name):
+        if plain not in excluded and value != UNSET:
             named[plain] = override
     seed = _readable(named.pop("seed", ""))
     whole = ",".join(named[key] for key in sorted(named))
     keys = [] if _root_ is None else flat(OmegaConf.to_container(_root_, resolve=False))
     ends = shortest_ends(named, [*named, *keys])
-    parts = [_shown(ends[key], named[key]) for key in sorted(named)]
+    parts = [_shown(ends[key], named[key], package) for key in sorted(named)]
     name = _readable(",".join(sorted(parts, key=lambda part: _rank(part.partition("=")[2]))))
     if len(name) > MOST - len(seed) - 1 or re.search(SPECIAL, whole):
         room = max(MOST - len(seed) - 10, 0)
@@ -66,11 +85,13 @@ def shortest_ends(wanted: Iterable[str], keys: Sequence[str]) -> dict[str, str]:
     return {key: next((end for end in ends(key) if len(owners[end]) == 1), ends(key)[-1]) for key in wanted}
 
 
-def _shown(short: str, override: str) -> str:
-    """Return an override as a name has it: its short key, and a class of this program without its modules."""
+def _shown(short: str, override: str, package: str) -> str:
+    """Return an override as a name has it: its short key, and a class of the program without its modules."""
     key, sign, value = override.partition("=")
     removed = "~" if key.startswith("~") else ""
-    return removed + short + sign + re.sub(r"^seq2seq(\.\w+)*\.(?=\w)", "", value)
+    if package:
+        value = re.sub(rf"^{re.escape(package)}(\.\w+)*\.(?=\w)", "", value)
+    return removed + short + sign + value
 
 
 def _rank(value: str) -> int:
@@ -88,10 +109,10 @@ def folder_name(name: str, key: str = "name") -> str:
     """Return the name of a run's or an experiment's folder as it is.
 
     Raises:
-        InputError: It is empty, leaves the folder of the runs, or has a $, which loggers take for a variable.
+        Wrong: It is empty, leaves the folder of the runs, or has a $, which loggers take for a variable.
     """
     if not str(name).strip() or "$" in str(name) or {"", ".", ".."} & {*str(name).split("/")}:
-        raise InputError(
+        raise Wrong(
             f"{key}={name}: the name of a folder is needed, without $, such as {key}=first or {key}=first/a"
         )
     return str(name)
