@@ -44,8 +44,8 @@ ENDS = {
     "large": OSError(errno.EFBIG, "File too large", "kept"), "gone": FileNotFoundError(errno.ENOENT, "No such file", "in"),
     "memory": RuntimeError("[enforce fail] can't allocate memory: you tried 9 bytes"), "fault": AttributeError("ours"),
 }  # fmt: skip
-register_resolver("run_name", run_name)
-register_resolver("folder_name", folder_name)
+register_resolver("run_name", run_name, replace=True)
+register_resolver("folder_name", folder_name, replace=True)
 
 
 @dataclass
