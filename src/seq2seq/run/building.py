@@ -159,12 +159,19 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
     """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import Checkpoint, ProgressBar
+    from lightning.pytorch.loggers import TensorBoardLogger
 
     config = settings.config
     # what an earlier start wrote after the checkpoint is hidden
     purged = {"purge_step": 0 if step is None else step + 1}
-    nodes = [(name, node) for name, node in config.logger.items() if node]
-    loggers = [build(node, **(purged if name == "tensorboard" else {})) for name, node in nodes]
+    nodes = {name: node for name, node in config.logger.items() if node}
+    targets = {name: target_of(f"logger.{name}", node._target_) for name, node in nodes.items()}
+    of_tensorboard = {
+        name
+        for name, kind in targets.items()
+        if isinstance(kind, type) and issubclass(kind, TensorBoardLogger)
+    }
+    loggers = [build(node, **(purged if name in of_tensorboard else {})) for name, node in nodes.items()]
     callbacks = [build(node) for node in config.callbacks.values() if node]
     for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
         if not config.trainer.get(key, True):  # such as in a pipe

@@ -4,7 +4,6 @@ import math
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -51,13 +50,14 @@ def fit(
     except Exception as error:
         if message_of(APPLICATION, error) is not None or frames_of_user(APPLICATION, error):
             raise
-        frames = traceback.extract_tb(error.__traceback__)
-        if any("checkpoint_connector" in frame.filename for frame in frames):
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        modules = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
+        if any("checkpoint_connector" in module for module in modules):
             raise InputError(f"{checkpoint} does not fit this configuration: {error!s:.150}") from error
-        where = Path(frames[-1].filename).parts
+        where = modules[-1]
         # Lightning refuses values before the first step, but for a monitor, of which a callback knows after an epoch
-        has_begun = any(frame.name == "advance" for frame in frames) and "callbacks" not in where
-        if isinstance(error, MisconfigurationException) or ("lightning" in where and not has_begun):
+        has_begun = any(frame.f_code.co_name == "advance" for frame in frames) and "callbacks" not in where
+        if isinstance(error, MisconfigurationException) or (where[0] == "lightning" and not has_begun):
             raise InputError(f"trainer: {error!s:.400}") from error
         raise
     if not settings.dry:

@@ -34,7 +34,7 @@ class GrammarCorpus(TranslationDataModule):
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
         rows = read_splits(self.file, "split, source, target and links")
         for number, (name, (source, target, links)) in enumerate(rows, start=1):
-            if len(splits[name]) == self.max_examples:  # links take longest to read
+            if self.filter is None and len(splits[name]) == self.max_examples:  # links take longest to read
                 continue
             where = f"{self.file}, line {number}"
             try:
