@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, compress, islice
+from itertools import compress, islice
 from pathlib import Path
 
 import regex
@@ -14,7 +14,7 @@ import regex
 from bitext import FormatError, Links, lines, open_bytes, plain_lines, read_two
 from bitext import read_lines as lines_of
 from bitext import read_links as links_of
-from joined_words import clean, text_word_parts
+from joined_words import clean, links_of_parts, require_inside, text_word_parts
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted, warn
 from seq2seq.data.addresses import matching, on_disk
@@ -79,12 +79,12 @@ class Splits:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Raise an `InputError` for the exception of the package bitext, which reads the files."""
+def refusing(before: str = "", after: str = "") -> Iterator[None]:
+    """Raise an `InputError` for the exception of the packages that read files, with more to its message."""
     try:
         yield
     except FormatError as error:
-        raise InputError(str(error)) from error
+        raise InputError(f"{before}{error}{after}") from error
 
 
 def stream_bytes(path: str | Path) -> Iterator[bytes]:
@@ -305,26 +305,6 @@ def hold_out(
 # --- alignments in Pharaoh format --------------------------------------------------------------------------
 
 
-def require_inside(where: str, links: Links, sizes: tuple[int, int], what: str) -> None:
-    """Check that links are inside a pair of sentences.
-
-    Args:
-        where: File and line, for the message.
-        links: The links.
-        sizes: Number of words of the source and of the target.
-        what: The words that are counted, for the message.
-
-    Raises:
-        InputError: A link is outside.
-    """
-    for i, j in links:
-        if i >= sizes[0] or j >= sizes[1]:
-            raise InputError(
-                f"{where}: link {i}-{j} is outside the sentence pair of {sizes[0]} and {counted(sizes[1], 'word')}: count {what} "
-                "from 0"
-            )
-
-
 def read_links(path: str | Path) -> list[tuple[Links, Links]]:
     """Read a file of alignments, see `bitext.parse_links`.
 
@@ -351,30 +331,11 @@ def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -
             "this corpus may hold out no pairs of its file"
         )
     found = []
-    texts = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
-    words = zip(*map(text_word_parts, texts), strict=True)
-    for number, (pair, (every, possible), both) in enumerate(zip(pairs, lines, words, strict=False), start=1):
-        sides = [_parts(each) for each in both]
-        whole, sure = set(), set()
-        what = "words between white space, and letters of Chinese and Japanese,"
-        require_inside(f"{path}, line {number}", every, (len(sides[0]), len(sides[1])), what)
-        for i, j in every:
-            # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
-            # "Büsche" the comma has no like: the link tells nothing sure of it.
-            source, target = sides[0][i], sides[1][j]
-            links = {(a, b): (x, y) for a, x in source.items() for b, y in target.items()}
-            alike = {link for link, (x, y) in links.items() if x == y}
-            kinds = set(source.values()), set(target.values())
-            alone = {link for link, (x, y) in links.items() if x not in kinds[1] or y not in kinds[0]}
-            whole |= alike | alone
-            if (i, j) not in possible:
-                sure |= alike or alone
-        found.append(replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure))))
+    words = map(text_word_parts, zip(*((pair.source, pair.target) for pair in pairs), strict=True))
+    for number, (pair, links, *sides) in enumerate(zip(pairs, lines, *words, strict=True), start=1):
+        source, target = sides
+        with refusing():
+            require_inside(f"{path}, line {number}", links[0], (len(source), len(target)))
+        alignment, possible = links_of_parts(*links, source, target)
+        found.append(replace(pair, alignment=alignment, possible=possible))
     return found
-
-
-def _parts(words: Sequence[Sequence[str]]) -> list[dict[int, bool]]:
-    """Return, for each word, the indices of its parts, see `text_word_parts`, with False for punctuation."""
-    parts = [[any(map(str.isalnum, part)) for part in word] for word in words]
-    ends = accumulate(map(len, parts), initial=0)
-    return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]
