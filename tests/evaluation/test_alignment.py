@@ -37,7 +37,10 @@ def test_sentences_of_multi30k_with_unusual_white_space_are_spelled_to_their_end
 
 
 def test_all_words_of_a_token_have_its_link():
-    source, target = (word_indices(["a", "b"]), word_indices(["▁qu'il", "▁vient"], ["qu'", "il", "vient"]))
+    source, target = (
+        word_indices(["a", "b"], ["a", "b"]),
+        word_indices(["▁qu'il", "▁vient"], ["qu'", "il", "vient"]),
+    )
     links = argmax_links(merge_words([[0.1, 0.9], [0.7, 0.3]], source, target))
     assert links == {(1, 0), (1, 1), (0, 2)}
 
@@ -55,7 +58,8 @@ def test_a_source_token_of_several_words_shares_its_weight():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_merging_keeps_the_mass_of_each_row(seed):
-    source, target = word_indices(PIECES), word_indices(["▁Les", "▁ch", "ats", "▁dorm", "ent", "."])
+    source = word_indices(PIECES, ["The", "cats", "sleep."])
+    target = word_indices(["▁Les", "▁ch", "ats", "▁dorm", "ent", "."], ["Les", "chats", "dorment."])
     weights = random_weights(len(target), len(source), seed)
     merged = merge_words(weights, source, target)
     assert merged.shape == (3, 3)

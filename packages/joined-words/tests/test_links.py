@@ -33,12 +33,10 @@ def test_a_question_mark_or_a_p_marks_possible_links_and_sure_wins():
 
 
 def test_links_outside_the_sentence_are_refused():
-    require_inside("gold, line 1", GOLD.possible, (11, 3))
+    require_inside(GOLD.possible, (11, 3))
     for sizes in ((10, 3), (11, 2)):
-        with pytest.raises(
-            FormatError, match=r"gold, line 1: link 10-2 is outside the sentence pair of .* white space"
-        ):
-            require_inside("gold, line 1", GOLD.possible, sizes)
+        with pytest.raises(FormatError, match=r"link 10-2 is outside the sentence pair of .* white space"):
+            require_inside(GOLD.possible, sizes)
 
 
 def parts(source, target, links):

@@ -4,7 +4,6 @@ Models that come with the program are in ``data/models`` of a clone, inside the 
 model folder with a card, README.md: data and license, scores, command and commit that made it.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,6 +16,7 @@ from joined_words import clean, split_words
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import PARTS, is_within, named
 from seq2seq.common.progress import counted
+from seq2seq.data.addresses import read_json
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 
 MODELS = next(
@@ -33,9 +33,6 @@ MODELS = next(
 
 SHIPPED = [] if MODELS is None else sorted(path.parent.name for path in MODELS.glob("*/config.json"))
 """Names of the shipped models, such as ``grammar-en-fr``."""
-
-MAX_BYTES = 64 * 2**20
-"""Of a file of a model folder that is read for the classes that it names."""
 
 EXAMPLE = re.compile(r"""[^'"`’$\\!.?。！？…]+[.?。？]?""")
 """One sentence, as a shell takes it in quotation marks of any kind."""
@@ -99,9 +96,8 @@ def own_classes(folder: Path) -> list[str]:
     names: list[str] = []
     for file in (folder / name for name in ("config.json", "source.json", "target.json")):
         with suppress(OSError, ValueError, AttributeError, RecursionError):
-            if file.is_file() and file.stat().st_size <= MAX_BYTES:
-                found = json.loads(file.read_text(encoding="utf-8"))
-                names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
+            found = read_json(file)
+            names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
     return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]
 
 

@@ -16,7 +16,8 @@ from joined_words import (
 )
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted
-from seq2seq.data.text import SentencePair, read_links, refusing
+from seq2seq.data.addresses import refusing
+from seq2seq.data.text import SentencePair, read_links
 from seq2seq.evaluation.alignment import Floats, argmax_links, merge_words
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
             f"{path} has {counted(len(gold), 'line')} for {counted(len(pairs), 'sentence pair')}"
         )
     for number, (alignment, (source, target)) in enumerate(zip(gold, words_of(pairs), strict=True), start=1):
-        with refusing():
-            require_inside(f"{path}, line {number}", alignment.possible, (len(source), len(target)))
+        with refusing(f"{path}, line {number}: "):
+            require_inside(alignment.possible, (len(source), len(target)))
     return gold
 
 

@@ -85,7 +85,6 @@ def format_links(links: Iterable[tuple[int, int]]) -> str:
 
 
 def require_inside(
-    where: str,
     links: Iterable[tuple[int, int]],
     sizes: tuple[int, int],
     what: str = "words between white space, and letters of Chinese and Japanese,",
@@ -93,7 +92,6 @@ def require_inside(
     """Check that links are inside a pair of sentences.
 
     Args:
-        where: File and line, for the message.
         links: The links.
         sizes: Number of words of the source and of the target.
         what: The words that are counted, for the message.
@@ -104,7 +102,7 @@ def require_inside(
     for i, j in sorted(links):
         if i >= sizes[0] or j >= sizes[1]:
             raise FormatError(
-                f"{where}: link {i}-{j} is outside the sentence pair of {sizes[0]} and {sizes[1]:,} "
+                f"link {i}-{j} is outside the sentence pair of {sizes[0]} and {sizes[1]:,} "
                 f"word{'' if sizes[1] == 1 else 's'}: count {what} from 0"
             )
 

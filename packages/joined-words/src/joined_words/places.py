@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, groupby
 
-from joined_words.marks import SPACE_MARK, shown
+from joined_words.marks import shown
 
 UNWORDED = frozenset({"<bos>", "<eos>", "<pad>"})
 """Tokens that are part of no word. (``<unk>`` stands for a word.)"""
@@ -17,7 +17,7 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 """A byte token of SentencePiece, for a character that is not in its vocabulary."""
 
 
-def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> list[range]:
+def word_indices(tokens: Sequence[str], words: Sequence[str]) -> list[range]:
     """Return the indices of the words that each token has a part of: more than one if it crosses a border.
 
     Indices count from 0; special tokens such as ``<eos>`` have none. Tokens are searched in the words one after
@@ -26,26 +26,24 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
 
     Args:
         tokens: Words or SentencePiece pieces, as a tokenizer returns them.
-        words: The words of the same text, in the same case. None: words between white space if the tokens are
-            pieces, else the tokens themselves.
+        words: The words of the same text, in the same case.
 
     Raises:
         ValueError: The tokens do not spell the words. An ``<unk>`` matches only itself.
     """
-    given = _own_words(tokens) if words is None else words
-    if not given:
+    if not words:
         return [range(0)] * len(tokens)
     spelled = [
         b"" if token in UNWORDED else _without_spaces(text)
         for token, text in zip(tokens, _token_bytes(tokens), strict=True)
     ]
-    for cased in (given, [word.lower() for word in given]):
+    for cased in (words, [word.lower() for word in words]):
         parts = [_without_spaces(_as_bytes(word)) for word in cased]
         starts = _offsets(spelled, b"".join(parts))
         if starts is not None:
             break
     else:
-        raise ValueError(f"the tokens {' '.join(tokens)} do not spell {' '.join(given)}")
+        raise ValueError(f"the tokens {' '.join(tokens)} do not spell {' '.join(words)}")
     ends = list(accumulate(map(len, parts)))[:-1]  # what follows the last word counts as part of it
     return [
         range(0)
@@ -53,13 +51,6 @@ def word_indices(tokens: Sequence[str], words: Sequence[str] | None = None) -> l
         else range(bisect_right(ends, start), bisect_right(ends, start + max(len(text) - 1, 0)) + 1)
         for token, text, start in zip(tokens, spelled, starts, strict=True)
     ]
-
-
-def _own_words(tokens: Sequence[str]) -> list[str]:
-    kept = [token for token in tokens if token not in UNWORDED]
-    if not kept or not kept[0].startswith(SPACE_MARK):
-        return [shown(token, " ") for token in kept]
-    return _as_text(b"".join(_token_bytes(kept))).split()
 
 
 def _token_bytes(tokens: Sequence[str]) -> list[bytes]:

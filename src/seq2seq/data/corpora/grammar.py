@@ -5,9 +5,10 @@ from typing import Any
 from bitext import parse_links
 from joined_words import require_inside, split_words
 from seq2seq.common.numbers import Positive
+from seq2seq.data.addresses import refusing
 from seq2seq.data.corpora.everyday import built_in, require_languages
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.text import SentencePair, Splits, read_splits, refusing
+from seq2seq.data.text import SentencePair, Splits, read_splits
 
 
 class GrammarCorpus(TranslationDataModule):
@@ -35,12 +36,10 @@ class GrammarCorpus(TranslationDataModule):
         for number, (name, (source, target, links)) in enumerate(rows, start=1):
             if len(splits[name]) == self.max_examples:  # links take longest to read
                 continue
-            where = f"{self.file}, line {number}"
-            with refusing(f"{where}: "):
+            with refusing(f"{self.file}, line {number}: "):
                 every, possible = parse_links(links)
-            if self.is_own:
-                sizes = len(split_words(source)), len(split_words(target))
-                with refusing():
-                    require_inside(where, every, sizes, "words and punctuation marks apart,")
+                if self.is_own:
+                    sizes = len(split_words(source)), len(split_words(target))
+                    require_inside(every, sizes, "words and punctuation marks apart,")
             splits[name].append(SentencePair(source, target, every, possible))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
