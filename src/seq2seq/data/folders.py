@@ -101,13 +101,18 @@ def own_classes(folder: Path) -> list[str]:
     return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]
 
 
+def num_words(text: str) -> int:
+    """Return the number of words and signs of a sentence."""
+    return len(split_words(text))
+
+
 def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
     """Return sentences to show, the first that are one sentence of 5 to 15 words and signs, without quotation marks.
 
     Where there are fewer, other sentences follow in their order.
     """
     different = [each for each in dict.fromkeys(map(clean, texts)) if each]
-    fit = (each for each in different if EXAMPLE.fullmatch(each) and 5 <= len(split_words(each)) <= 15)
+    fit = (each for each in different if EXAMPLE.fullmatch(each) and 5 <= num_words(each) <= 15)
     return list(islice(dict.fromkeys(chain(fit, different)), count))
 
 
