@@ -14,12 +14,11 @@ import yaml
 from bitext import FormatError, is_address
 from bitext import matching as files_of
 from bitext import on_disk as copied
-from bitext import parallel_files as files_of_two
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
 
 __all__ = [
-    "is_address", "listed_in", "matching", "on_disk", "overrides_of", "parallel_files", "read_file", "read_json", "refusing",
+    "is_address", "listed_in", "matching", "on_disk", "overrides_of", "read_file", "read_json", "refusing",
 ]  # fmt: skip
 
 MAX_FILE = 64 * 2**20
@@ -35,7 +34,7 @@ def refusing(before: str = "", after: str = "") -> Iterator[None]:
         raise InputError(f"{before}{error}{after}") from error
 
 
-matching, on_disk, parallel_files = refusing()(files_of), refusing()(copied), refusing()(files_of_two)
+matching, on_disk = refusing()(files_of), refusing()(copied)
 
 
 class _Announced(logging.Handler):

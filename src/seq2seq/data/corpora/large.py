@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from joined_words import INVISIBLE, WORD
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
-from seq2seq.data.addresses import is_address, parallel_files
+from seq2seq.data.addresses import is_address, matching
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.text import SentencePair, Splits, stream_parallel
@@ -74,7 +74,7 @@ class LargeText(ParallelText):
         validation, test = self._pairs("validation"), self._pairs("test")
         if not validation or self.split is not None:
             raise InputError("data=large needs data.validation.source and data.validation.target, no split")
-        for name in chain(*parallel_files(*self.checked_files("train"))):
+        for name in chain(*map(matching, self.checked_files("train"))):
             if is_address(name) or Path(name).is_fifo():
                 raise InputError(
                     f"{name} is no file on a disk, and data=large reads its files several times: give a file"
@@ -111,7 +111,7 @@ class LargeText(ParallelText):
         worker.splits, worker.trainer = Splits([], [], []), None  # not to be copied into each process
         # everything that the tokenized corpus depends on
         tokenizers = [[type(each).__qualname__, each.arguments, *_saved(each)] for each in self.tokenizers]
-        names = chain(*zip(*parallel_files(*self.checked_files("train")), strict=True))
+        names = chain(*map(matching, self.checked_files("train")))
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
         options = [self.max_length.tokens, self.max_length.over, self.max_examples, self.both_directions]
