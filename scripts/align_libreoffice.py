@@ -5,7 +5,7 @@
     python scripts/align_libreoffice.py de
 
 Beside `en-de.tsv` it writes `en-de.train.links`, `en-de.validation.links` and `en-de.test.links` in Pharaoh format, which
-`data.alignments` and `data.validation_alignments` read. Links that the aligner finds in both directions are sure, those
+`data.alignments` and `data.validation_alignments` read. LinkSet that the aligner finds in both directions are sure, those
 of one direction are possible (`i?j`). Its sampling is random: two files differ in a few of a hundred links.
 
 Östling and Tiedemann, "Efficient word alignment with Markov chain Monte Carlo", 2016.
@@ -19,12 +19,11 @@ from itertools import islice
 from pathlib import Path
 
 from hydra_checked.program import exit_on_error
-from joined_words import lowered, text_word_parts
+from joined_words import LinkSet, lowered, text_word_parts
 from seq2seq.common.errors import InputError
 from seq2seq.data import LibreOfficeHelp
 from seq2seq.data.languages import base_language, is_unspaced
-from seq2seq.data.text import SentencePair
-from seq2seq.evaluation.alignment import Links, read_pharaoh
+from seq2seq.data.text import SentencePair, read_links
 from seq2seq.settings.application import APPLICATION
 
 FOLDER = "data/cache/libreoffice"
@@ -52,7 +51,7 @@ def main() -> None:
         print(f"{target}: {len(split):,} pairs")
 
 
-def aligned(pairs: Sequence[SentencePair], language: str) -> tuple[list[Links], list[Links]]:
+def aligned(pairs: Sequence[SentencePair], language: str) -> tuple[list[LinkSet], list[LinkSet]]:
     """Return the links between the words of all pairs, found from the target's side and from the source's side.
 
     Raises:
@@ -76,11 +75,11 @@ def aligned(pairs: Sequence[SentencePair], language: str) -> tuple[list[Links], 
         forward, backward = (str(Path(folder) / name) for name in ("forward", "backward"))
         print(f"Aligning {len(pairs):,} pairs (a minute or two)", file=sys.stderr, flush=True)
         Aligner().align(*sides, links_filename_fwd=forward, links_filename_rev=backward)
-        found = [[gold.possible for gold in read_pharaoh(path)] for path in (forward, backward)]
+        found = [[frozenset(links) for links, _ in read_links(path)] for path in (forward, backward)]
     return found[0], found[1]
 
 
-def in_text(forward: list[Links], backward: list[Links], pairs: Sequence[SentencePair]) -> list[str]:
+def in_text(forward: list[LinkSet], backward: list[LinkSet], pairs: Sequence[SentencePair]) -> list[str]:
     """Return links of words of `split_words` as lines in Pharaoh format, which counts the words of `text_words`."""
     sources, targets = (
         [[place for place, parts in enumerate(words) for _ in parts] for words in text_word_parts(texts)]

@@ -103,7 +103,7 @@ def test_the_tab_stands_alone():
 @pytest.mark.parametrize(
     ("package", "needed"),
     [
-        ("bitext", {"lxml", "polib", "pyarrow"}),
+        ("bitext", {"fsspec", "lxml", "polib", "pyarrow", "regex"}),
         ("joined-words", {"bitext", "regex"}),
         ("hydra-checked", {"hydra", "omegaconf"}),
         ("lightning-exact-resume", {"lightning", "numpy", "torch"}),

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from joined_words import AlignmentCounts, GoldAlignment
 from seq2seq.decoding.search import LengthPenalty
 from seq2seq.evaluation import scores_of
-from seq2seq.evaluation.alignment import AlignmentCounts, GoldAlignment
 from seq2seq.models.limits import LengthLimits
 from tests.conftest import ROOT
 

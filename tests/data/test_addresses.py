@@ -10,7 +10,7 @@ import pytest
 from seq2seq.common.errors import InputError
 from seq2seq.data import LargeText, MultilingualText
 from seq2seq.data.files import columns_of, read_pairs, read_split
-from seq2seq.data.text import read_lines, read_links
+from seq2seq.data.text import read_links
 
 COLUMNS = columns_of("en", "fr", None, None)
 TABLE = b"A dog.\tUn chien.\nHe runs.\tIl court.\n"
@@ -78,12 +78,6 @@ def test_what_cannot_be_read_is_said_with_its_address(address, said):
         read_pairs(address, COLUMNS)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_mistakes_in_text_name_the_address(far):
-    address = far("latin.txt", "été\n".encode("latin-1"))
-    with pytest.raises(InputError, match=rf"{address}, line 1: byte 0xe9"):
-        read_lines(address)
 
 
 def test_large_text_is_on_a_disk(far):

@@ -10,8 +10,9 @@ from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus, ParallelText
 from seq2seq.data.folders import example_sentences
 from seq2seq.data.report import corpus_summary
+from seq2seq.data.split import Split, hold_out
 from seq2seq.data.tasks import task_pairs
-from seq2seq.data.text import SentencePair, hold_out, in_file_order, read_parallel, with_alignments
+from seq2seq.data.text import SentencePair, Splits, read_parallel, with_alignments
 from seq2seq.data.tokenizers import WordTokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 
@@ -30,54 +31,16 @@ def refusal(call, *arguments):
     return message
 
 
-def test_a_split_keeps_every_pair_once_and_no_source_on_both_sides():
-    pairs = [SentencePair(str(index // 2), str(index)) for index in range(40)]
-    rest, held_out = hold_out(pairs, 10, seed=3)
-    assert sorted(rest + held_out, key=lambda pair: int(pair.target)) == pairs
-    assert not {pair.source for pair in rest} & {pair.source for pair in held_out}
-    assert len(held_out) == 10
-    assert hold_out(pairs, 10, seed=3) == (rest, held_out)
-    assert hold_out(pairs, 10, seed=4) != (rest, held_out)
-
-
-VARIANTS = ["Go now {0}.", "go now {0}!", "Go, now {0}", "GO NOW {0}", "« Go now {0} »", "Go  now{0}"]
-
-
-def variants(count):
-    """Sentences that come in several spellings, as Tatoeba's do."""
-    sources = [text.format(f"no{index}") for text in VARIANTS for index in range(count)]
-    return [SentencePair(source, str(place)) for place, source in enumerate(sources)]
-
-
-def words_of(pair):
-    return "".join(re.findall(r"[a-z0-9]+", pair.source.lower()))
-
-
-def test_no_held_out_source_is_a_training_source_but_for_case_and_punctuation():
-    pairs = variants(20)
-    for seed in range(5):
-        rest, held_out = hold_out(pairs, 30, seed=seed)
-        assert len(held_out) == 30
-        assert not any(words_of(pair) in map(words_of, rest) for pair in held_out)
-    splits = in_file_order(sorted(pairs, key=words_of), (20, 20, 20))
-    for place, split in enumerate(splits):
-        for earlier in splits[:place]:
-            assert not any(words_of(pair) in map(words_of, earlier) for pair in split)
-
-
-def test_holding_out_everything_is_refused():
-    with pytest.raises(InputError, match="too few to hold out 5"):
-        hold_out([SentencePair("a", str(index)) for index in range(9)], 5, seed=1)
-
-
-def test_splits_in_file_order_hold_no_source_twice():
-    pairs = [SentencePair(str(index // 3), str(index)) for index in range(30)]
-    train, validation, test = in_file_order(pairs, (4, 5, 6))
-    assert [pair.target for pair in train] == ["0", "1", "2", "3"]
-    assert [pair.target for pair in validation] == ["6", "7", "8", "9", "10"]
-    assert [pair.target for pair in test] == ["12", "13", "14", "15", "16", "17"]
-    with pytest.raises(InputError, match="30 pairs: too few for 20 training, 5 validation"):
-        in_file_order(pairs, (20, 5, 6))
+def test_too_few_pairs_to_hold_out_are_refused_by_their_keys():
+    pairs = [SentencePair("a", str(index)) for index in range(9)]
+    assert refusal(hold_out, pairs, 5, 1) == (
+        "9 training pairs: too few to hold out 5 of them: give more pairs, lower data.split.validation and data.split.test, or "
+        "give validation files"
+    )
+    split = Split(validation=5, test=6, in_order=True)
+    assert refusal(split.divide, [*pairs, *map(SentencePair, "bcd", "bcd")], 2) == (
+        "12 pairs: too few for 2 training, 5 validation and 6 test pairs: lower data.train_pairs"
+    )
 
 
 def test_files_that_are_read_together_may_all_be_pipes(tmp_path):
@@ -104,8 +67,8 @@ def test_blank_pairs_are_dropped_from_training_alone_and_never_held_out():
         rest, held = hold_out(pairs + blank, 4, seed)
         assert not any(pair.is_blank for pair in held)
         assert len(rest) + len(held) == 11
-    splits = in_file_order([*pairs[:2], *blank, *pairs[2:]], [2, 2, 2])
-    assert [pair.is_blank for split in splits for pair in split] == [False] * 6
+    splits = Split(validation=2, test=2, in_order=True).divide([*pairs[:2], *blank, *pairs[2:]], 2)
+    assert splits == Splits(pairs[:2], pairs[2:4], pairs[4:6])
 
 
 @pytest.mark.parametrize(

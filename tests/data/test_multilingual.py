@@ -12,7 +12,8 @@ from seq2seq.data import PairsCorpus, SentencePair, SentencePieceTokenizer, Word
 from seq2seq.data.corpora.multilingual import MultilingualText
 from seq2seq.data.languages import target_tag
 from seq2seq.data.report import overlap
-from seq2seq.data.text import Splits, hold_out, warn_of_seen
+from seq2seq.data.split import hold_out
+from seq2seq.data.text import Splits, warn_of_seen
 from tests.conftest import TINY
 from tests.small import tokenizers_of
 

@@ -124,9 +124,14 @@ def test_subtitles_that_are_shown_together_are_pairs(tmp_path):
 def test_links_are_read_with_those_that_are_possible(tmp_path):
     (tmp_path / "links").write_text("0-0 1?2 2p1\n\n")
     assert read_links(tmp_path / "links") == [(((0, 0), (1, 2), (2, 1)), ((1, 2), (2, 1))), ((), ())]
-    (tmp_path / "links").write_text("0-0\n0:1\n")
-    with pytest.raises(FormatError, match="line 2: '0:1' is no link"):
+
+
+@pytest.mark.parametrize("item", ["0:1", "1", "1-", "-1-2", "1-2-3", "a-b", "1_2", "1–2", "٣-1", "1-1,"])
+def test_what_is_no_link_is_refused_with_file_and_line(tmp_path, item):
+    (tmp_path / "links").write_text(f"0-0\n1-1 {item}\n", "utf-8")
+    with pytest.raises(FormatError) as caught:
         read_links(tmp_path / "links")
+    assert f"{tmp_path / 'links'}, line 2: {item!r} is no link: write SOURCE-TARGET" in str(caught.value)
 
 
 @pytest.mark.parametrize("end", [0, -3])

@@ -1,57 +1,53 @@
-"""Files that are read: paths, patterns, and addresses such as ``hf://datasets/…``, ``s3://…`` and ``https://…``."""
+"""Files that are read: at addresses, by patterns, and those of folders of runs and models."""
 
 import json
+import logging
 import os
-import re
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from glob import glob
-from os import PathLike
-from os.path import exists
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
+from bitext import FormatError, is_address
+from bitext import matching as files_of
+from bitext import on_disk as copied
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
+
+__all__ = [
+    "is_address", "listed_in", "matching", "on_disk", "overrides_of", "read_file", "read_json", "refusing",
+]  # fmt: skip
 
 MAX_FILE = 64 * 2**20
 """Maximum bytes of a file that is read whole."""
 
-_COPIES: list[TemporaryDirectory[str]] = []
-"""Folders of the copies of this process, which are removed when it ends."""
+
+@contextmanager
+def refusing(before: str = "", after: str = "") -> Iterator[None]:
+    """Raise an `InputError` for the exception of the packages that read files, with more to its message."""
+    try:
+        yield
+    except FormatError as error:
+        raise InputError(f"{before}{error}{after}") from error
 
 
-def is_address(name: str | Path) -> bool:
-    """Return whether a name is an address, which fsspec opens, and no path."""
-    return "://" in str(name)
+matching, on_disk = refusing()(files_of), refusing()(copied)
 
 
-@dataclass(frozen=True)
-class Copy(PathLike[str]):
-    """A copy of the file at an address: a path, which messages call by the address."""
+class _Announced(logging.Handler):
+    """Announces what bitext reads from afar."""
 
-    address: str
-    path: str
-
-    def __str__(self) -> str:
-        return self.address
-
-    def __fspath__(self) -> str:
-        return self.path
+    def emit(self, record: logging.LogRecord) -> None:
+        announce(record.getMessage())
 
 
-def on_disk(name: str | Path) -> str | Copy:
-    """Return the path of a file; of an address, that of a copy, which is made once in a process.
-
-    Raises:
-        InputError: There is no file at the address, it cannot be read, or that needs a package.
-    """
-    return Copy(str(name), _copied(str(name))) if is_address(name) else str(name)
+LOG = logging.getLogger("bitext")
+LOG.setLevel(logging.INFO)
+LOG.propagate = False
+LOG.addHandler(_Announced())
 
 
 def read_file(path: Path, limit: int = MAX_FILE) -> bytes:
@@ -83,44 +79,3 @@ def listed_in(path: Path) -> list[str]:
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return []
     return [str(each) for each in found] if isinstance(found, list) else []
-
-
-def matching(pattern: str | Path) -> list[str]:
-    """Return the files that match a pattern such as ``*.en``, ordered by name; the pattern itself if it is a file, or none matches.
-
-    Raises:
-        InputError: The pattern is an address that cannot be listed, or that needs a package.
-    """
-    text = str(pattern)
-    if not is_address(text):
-        return [text] if exists(text) else sorted(glob(text)) or [text]
-    if "*" not in text:
-        return [text]
-    return _ask(text, lambda system, path: sorted(map(system.unstrip_protocol, system.glob(path)))) or [text]
-
-
-@cache
-def _copied(address: str) -> str:
-    announce(f"reading {address}")
-    folder = TemporaryDirectory()
-    _COPIES.append(folder)
-    copy = Path(folder.name, re.sub(r"[^\w.-]", "_", address.rpartition("/")[2])[-100:] or "file")
-    _ask(address, lambda system, path: system.get_file(path, str(copy)))
-    return str(copy)
-
-
-def _ask(address: str, question: Callable[[Any, str], Any]) -> Any:
-    """Return what a file system answers.
-
-    Args:
-        address: Of a file, or a pattern.
-        question: Takes the file system of the address, and the path in it.
-    """
-    from fsspec import url_to_fs
-
-    try:
-        return question(*url_to_fs(address))
-    except FileNotFoundError as error:
-        raise InputError(f"{address}: there is no such file") from error
-    except Exception as error:  # each file system has its own
-        raise InputError(f"{address} cannot be read: {error or type(error).__name__}") from error

@@ -8,8 +8,8 @@ from typing import Any
 from bitext import Column, Columns, holds_pairs, read
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.data.addresses import matching, on_disk
-from seq2seq.data.text import SentencePair, read_parallel, refusing
+from seq2seq.data.addresses import matching, on_disk, refusing
+from seq2seq.data.text import SentencePair, read_parallel
 
 
 @cache
@@ -35,7 +35,7 @@ def has_both_languages(path: str) -> bool:
     if matching(path) != [str(path)] or not Path(on_disk(path)).is_file():
         return False
     with refusing():
-        return holds_pairs(on_disk(path))
+        return holds_pairs(path)
 
 
 def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
@@ -45,7 +45,7 @@ def read_pairs(path: str, columns: Columns) -> list[SentencePair]:
         InputError: The file is a pipe, of another kind, damaged, or it is not clear what is source and target.
     """
     with refusing():
-        return [SentencePair(source, target) for source, target, _ in read(on_disk(path), columns)]
+        return [SentencePair(source, target) for source, target, _ in read(path, columns)]
 
 
 def read_split(key: str, files: Mapping[str, Any], columns: Columns) -> list[SentencePair]:

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 from annotated_types import Gt
 
+from bitext import odd_ratios, repeats, same_sides
 from seq2seq.common.progress import counted
-from seq2seq.data.text import SentencePair, normalize
-
-SHORT = 20
-"""Characters of the longer side from which on lengths are compared."""
+from seq2seq.data.text import SentencePair, texts
 
 
 @dataclass(frozen=True)
@@ -20,7 +17,7 @@ class Filter:
 
     Attributes:
         max_ratio: Those whose lengths in characters have a ratio that is so many times the usual one, the median, or so many
-            times smaller; of pairs with `SHORT` characters on a side. None: none.
+            times smaller; of pairs with 20 characters on a side. None: none.
         duplicates: Whether those that repeat an earlier one, source and target.
         same: Whether those whose sides are the same, but for case and punctuation.
     """
@@ -31,25 +28,17 @@ class Filter:
 
     def kept(self, pairs: Sequence[SentencePair]) -> tuple[list[SentencePair], str]:
         """Return the pairs that are left, and a line that counts the others by the first reason that applies."""
-        texts = [pair.texts for pair in pairs]
-        lengths = np.array([[len(source) + 1, len(target) + 1] for source, target in texts]).reshape(-1, 2)
-        folds = np.log(lengths[:, 0] / lengths[:, 1])
-        usual = np.median(folds[lengths.max(axis=1) > SHORT]) if (lengths.max(axis=1) > SHORT).any() else 0.0
-        is_odd = (np.abs(folds - usual) > np.log(self.max_ratio or np.inf)) & (lengths.max(axis=1) > SHORT)
-        seen, left = set[tuple[str, ...]](), list[SentencePair]()
-        counts = {"duplicates": 0, "same": 0, "max_ratio": 0}
-        for pair, own, odd in zip(pairs, texts, is_odd.tolist(), strict=True):
-            key = (pair.languages, *own)
-            if self.duplicates and key in seen:
-                counts["duplicates"] += 1
-            elif self.same and normalize(own[0]) == normalize(own[1]) and not pair.is_blank:
-                counts["same"] += 1
-            elif odd:
-                counts["max_ratio"] += 1
-            else:
-                left.append(pair)
-            seen.add(key)
-        said = ", ".join(f"{counts[name]:,} by {name}" for name in counts if getattr(self, name))
+        own, none = texts(pairs), [False] * len(pairs)
+        marks = {
+            "duplicates": repeats((pair.languages, *pair.texts) for pair in pairs)
+            if self.duplicates
+            else none,
+            "same": same_sides(own) if self.same else none,
+            "max_ratio": odd_ratios(own, self.max_ratio) if self.max_ratio else none,
+        }
+        reasons = [next((name for name in marks if marks[name][place]), None) for place in range(len(pairs))]
+        left = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
+        said = ", ".join(f"{reasons.count(name):,} by {name}" for name in marks if getattr(self, name))
         return (
             left,
             f"filter      {counted(len(pairs) - len(left), 'pair')} of {len(pairs):,} left out: {said}",

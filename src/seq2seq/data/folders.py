@@ -4,7 +4,6 @@ Models that come with the program are in ``data/models`` of a clone, inside the 
 model folder with a card, README.md: data and license, scores, command and commit that made it.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,6 +16,7 @@ from joined_words import clean, split_words
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import PARTS, is_within, named
 from seq2seq.common.progress import counted
+from seq2seq.data.addresses import read_json
 from seq2seq.data.text import SentencePair, read_lines, read_parallel
 
 MODELS = next(
@@ -33,9 +33,6 @@ MODELS = next(
 
 SHIPPED = [] if MODELS is None else sorted(path.parent.name for path in MODELS.glob("*/config.json"))
 """Names of the shipped models, such as ``grammar-en-fr``."""
-
-MAX_BYTES = 64 * 2**20
-"""Of a file of a model folder that is read for the classes that it names."""
 
 EXAMPLE = re.compile(r"""[^'"`’$\\!.?。！？…]+[.?。？]?""")
 """One sentence, as a shell takes it in quotation marks of any kind."""
@@ -99,10 +96,14 @@ def own_classes(folder: Path) -> list[str]:
     names: list[str] = []
     for file in (folder / name for name in ("config.json", "source.json", "target.json")):
         with suppress(OSError, ValueError, AttributeError, RecursionError):
-            if file.is_file() and file.stat().st_size <= MAX_BYTES:
-                found = json.loads(file.read_text(encoding="utf-8"))
-                names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
+            found = read_json(file)
+            names += [*named(found.get("model")), *([str(found["class"])] if "class" in found else [])]
     return [name for name in dict.fromkeys(names) if not is_within(name, PARTS)]
+
+
+def num_words(text: str) -> int:
+    """Return the number of words and signs of a sentence."""
+    return len(split_words(text))
 
 
 def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
@@ -111,7 +112,7 @@ def example_sentences(texts: Iterable[str], count: int = 3) -> list[str]:
     Where there are fewer, other sentences follow in their order.
     """
     different = [each for each in dict.fromkeys(map(clean, texts)) if each]
-    fit = (each for each in different if EXAMPLE.fullmatch(each) and 5 <= len(split_words(each)) <= 15)
+    fit = (each for each in different if EXAMPLE.fullmatch(each) and 5 <= num_words(each) <= 15)
     return list(islice(dict.fromkeys(chain(fit, different)), count))
 
 

@@ -10,13 +10,8 @@ from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 
 __all__ = [
-    "base_language",
-    "has_dotless_i",
-    "is_unspaced",
-    "require_language_code",
-    "require_tags",
-    "target_tag",
-]
+    "base_language", "has_dotless_i", "is_unspaced", "require_language_code", "require_tags", "target_tag",
+]  # fmt: skip
 
 
 def require_language_code(key: str, code: str) -> None:

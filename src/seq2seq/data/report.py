@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext import seen_pairs, seen_sources
 from seq2seq.common.progress import counted
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.batching import Order
-from seq2seq.data.text import SentencePair, compared, normalize
+from seq2seq.data.text import SentencePair, texts
 from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer
 from seq2seq.data.vocabulary import UNKNOWN_ID
 
@@ -62,7 +63,6 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
     One of the splits is ``train``; `order` has the batches of its first epoch.
     """
     ratios, unknown, repeated, common = [], [], [], []
-    sides = {name: _sides(split.pairs) for name, split in splits.items()}
     for name, split in splits.items():
         outliers = ratio_outliers(split)
         ratios.append(
@@ -71,8 +71,8 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
         for place in outliers[:EXAMPLES]:
             ratio = f"{split.source.lengths[place]} : {split.target.lengths[place]}"
             ratios.append(f"  {ratio} tokens  {_shown(split.pairs[place])}")
-        for side, tokenizer, sentences in zip(("source", "target"), tokenizers, sides[name], strict=True):
-            counts = unknown_tokens(tokenizer, sentences)
+        for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
+            counts = unknown_tokens(tokenizer, [getattr(pair, side) for pair in split.pairs])
             kind = (
                 "characters spelled in bytes"
                 if isinstance(tokenizer, SentencePieceTokenizer)
@@ -98,11 +98,11 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
         f"{len(order):,}, of {min(sizes):,} to {counted(max(sizes), 'pair')}; {_padding(lengths, order)}"
     ]
     lines = [table(splits)]
-    for name, texts in (
+    for name, section in (
         ("ratios", ratios), ("unknown", unknown), ("repeated", repeated), ("overlap", common),
         ("batches", batches),
     ):  # fmt: skip
-        lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(texts)]
+        lines += [f"{'' if index else name:<11} {text}" for index, text in enumerate(section)]
     return "\n".join(lines + few_pairs(train))
 
 
@@ -126,10 +126,6 @@ def _shown(pair: SentencePair) -> str:
 def unknown_tokens(tokenizer: Tokenizer, sentences: Iterable[str]) -> Counter[str]:
     """Count the tokens that are not in the vocabulary."""
     return Counter(token for sentence in sentences for token in tokenizer.unknown(sentence))
-
-
-def _sides(pairs: Sequence[SentencePair]) -> tuple[list[str], list[str]]:
-    return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def listed(counts: Counter[str]) -> str:
@@ -156,15 +152,11 @@ def repetition(pairs: Sequence[SentencePair]) -> tuple[int, int]:
 def overlap(train: Sequence[SentencePair], other: Sequence[SentencePair]) -> tuple[int, int]:
     """Count the pairs of a split that are training pairs, and those whose source is in the training split.
 
-    Sources are compared by `normalize`, which ignores case and punctuation; if the corpus has several language pairs, also
-    with the training targets, and pairs with training pairs that are turned round.
+    Sources are compared by `bitext.normalize`, which ignores case and punctuation; if the corpus has several language pairs,
+    also with the training targets, and pairs with training pairs that are turned round.
     """
-    pairs = set(map(compared, train))
-    texts = {normalize(text) for pair in train for text in pair.texts[: 2 if pair.languages else 1]}
-    return (
-        sum(compared(pair) in pairs for pair in other),
-        sum(normalize(pair.texts[0]) in texts for pair in other),
-    )
+    sides, both = (texts(train), texts(other)), any(pair.languages for pair in other)
+    return sum(seen_pairs(*sides, both_ways=both)), sum(seen_sources(*sides, both_ways=both))
 
 
 def padding_share(lengths: NDArray[np.integer], order: Iterable[NDArray[np.integer]]) -> float:

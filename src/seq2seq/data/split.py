@@ -3,13 +3,18 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Annotated, Any
 
 from annotated_types import Gt, Le
 
+from bitext import grouped, in_file_order
+from bitext import hold_out as draw
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive, Seed
-from seq2seq.data.text import SentencePair, Splits, hold_out, in_file_order
+from seq2seq.common.progress import counted, warn
+from seq2seq.data.addresses import refusing
+from seq2seq.data.text import SentencePair, Splits, cleaned
 
 Part = Annotated[float, Gt(0), Le(0.5)]
 """A share of the pairs."""
@@ -50,7 +55,7 @@ class Split:
         return cls(**given)
 
     def divide(self, pairs: Sequence[SentencePair], train_pairs: int | None = None) -> Splits:
-        """Return training, validation and test pairs, which share no source sentence (see `normalize`).
+        """Return training, validation and test pairs, which share no source sentence (see `bitext.normalize`).
 
         Args:
             pairs: All pairs.
@@ -67,7 +72,9 @@ class Split:
         if self.in_order:
             if train_pairs is None:
                 raise InputError("data.train_pairs is needed with data.split.in_order=true")
-            return Splits(*in_file_order(pairs, [train_pairs, validation, test]))
+            with refusing(after=": lower data.train_pairs"):
+                splits = in_file_order(cleaned(pairs), (train_pairs, validation, test))
+            return Splits(*([pairs[place] for place in split] for split in splits))
         seed = 1 if self.seed is None else self.seed
         rest, held = hold_out(pairs, validation, seed)
         rest, tested = hold_out(rest, test, seed) if test else (rest, [])
@@ -79,6 +86,30 @@ class Split:
         places = list(range(len(rest)))
         random.Random(seed).shuffle(places)  # a file may be sorted by length, as fra.txt is
         return Splits([rest[place] for place in sorted(places[:train_pairs])], held, tested)
+
+
+def hold_out(
+    pairs: Sequence[SentencePair], count: int, seed: int
+) -> tuple[list[SentencePair], list[SentencePair]]:
+    """Split pairs at random into two lists; the second has `count` pairs or a few more.
+
+    All pairs of one source are in the same list; if there are several language pairs, all that equal texts connect, see
+    `bitext.hold_out`. Pairs with a blank side stay in the first list.
+
+    Raises:
+        InputError: There are too few different source sentences, or pairs that are not connected.
+    """
+    has_several = len({pair.languages for pair in pairs}) > 1
+    groups = grouped(cleaned(pairs), by_both=has_several)
+    with refusing(after=", lower data.split.validation and data.split.test, or give validation files"):
+        is_held = draw(groups, count, seed, at_most=has_several)
+    held = list(compress(pairs, is_held))
+    if 2 * len(held) < count:
+        warn(
+            f"{len(held):,} of {counted(count, 'pair')} are held out: the others have sentences in common with most training "
+            "pairs; validation files are better"
+        )
+    return [pair for pair, each in zip(pairs, is_held, strict=True) if not each], held
 
 
 def require_held_out(validation: Mapping[str, Any], split: "Split | Mapping[str, Any] | None") -> None:

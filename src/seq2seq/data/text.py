@@ -1,23 +1,17 @@
 """Sentence pairs as text: lines of files, held-out pairs, alignments."""
 
-import random
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, compress, islice
 from pathlib import Path
 
-import regex
-
-from bitext import FormatError, Links, lines, open_bytes, plain_lines, read_two
+from bitext import Links, lines, open_bytes, plain_lines, read_two, seen_pairs
 from bitext import read_lines as lines_of
 from bitext import read_links as links_of
-from joined_words import clean, text_word_parts
+from joined_words import clean, links_of_parts, require_inside, text_word_parts
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted, warn
-from seq2seq.data.addresses import matching, on_disk
+from seq2seq.data.addresses import refusing
 from seq2seq.data.languages import target_tag
 
 
@@ -75,25 +69,22 @@ class Splits:
     test: Sequence[SentencePair] = field(default_factory=list)
 
 
+def texts(pairs: Iterable[SentencePair]) -> list[tuple[str, str]]:
+    """Return source and target of pairs, without tags."""
+    return [pair.texts for pair in pairs]
+
+
+def cleaned(pairs: Iterable[SentencePair]) -> list[tuple[str, str]]:
+    """Return source and target of pairs without tags, see `clean`."""
+    return [(clean(source), clean(target)) for source, target in texts(pairs)]
+
+
 # --- files -------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Raise an `InputError` for the exception of the package bitext, which reads the files."""
-    try:
-        yield
-    except FormatError as error:
-        raise InputError(str(error)) from error
-
-
 def stream_bytes(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of a text file, plain or compressed, before they are decoded.
-
-    Raises:
-        InputError: The file is missing, a folder, damaged, or no text.
-    """
-    with refusing(), open_bytes(on_disk(path)) as file:
+    """Yield the lines of a text file, plain or compressed, before they are decoded; errors are those of `stream_lines`."""
+    with refusing(), open_bytes(path) as file:
         yield from plain_lines(file, str(path))
 
 
@@ -104,17 +95,10 @@ def stream_lines(path: str | Path | None) -> Iterator[str]:
         InputError: The file is missing, a folder, damaged, no text, or not UTF-8.
     """
     with refusing():
-        yield from lines(None if path is None else on_disk(path))
+        yield from lines(path)
 
 
-def read_lines(path: str | Path) -> list[str]:
-    """Read the lines of a text file, see `stream_lines`.
-
-    Raises:
-        InputError: The file cannot be read, or has no text.
-    """
-    with refusing():
-        return lines_of(on_disk(path))
+read_lines, read_links = refusing()(lines_of), refusing()(links_of)
 
 
 def stream_parallel(source: str | Path, target: str | Path) -> Iterator[SentencePair]:
@@ -124,29 +108,13 @@ def stream_parallel(source: str | Path, target: str | Path) -> Iterator[Sentence
         InputError: A file cannot be read, or two differ in their number of lines.
     """
     with refusing():
-        for files in zip(*parallel_files(source, target), strict=True):
-            for pair in read_two(*map(on_disk, files)):
-                yield SentencePair(pair.source, pair.target)
+        for pair in read_two(source, target):
+            yield SentencePair(pair.source, pair.target)
 
 
 def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
     """Return all pairs of parallel files, see `stream_parallel`."""
     return list(stream_parallel(source, target))
-
-
-def parallel_files(source: str | Path, target: str | Path) -> list[list[str]]:
-    """Return the files that match two patterns, ordered by name.
-
-    Raises:
-        InputError: The patterns match different numbers of files.
-    """
-    sides = [matching(source), matching(target)]
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(
-            f"{source} names {counted(len(sides[0]), 'file')} and {target} names {len(sides[1])}: the n-th of one, by "
-            "name, translates the n-th of the other"
-        )
-    return sides
 
 
 def read_splits(
@@ -169,11 +137,6 @@ def read_splits(
                 raise InputError(f"{path}, line {number}: {columns} are expected (data=tsv reads pairs)")
 
 
-def normalize(sentence: str) -> str:
-    """Return a sentence in lower case without punctuation, spaces and control characters, to compare sources."""
-    return regex.sub(r"[\p{P}\p{Z}\p{C}]+", "", sentence.casefold()) or sentence
-
-
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
 """A character as Moses' tokenizer and HTML write it."""
 
@@ -192,17 +155,11 @@ FEW = 10
 """Pairs of a split from which on scores say something."""
 
 
-def compared(pair: SentencePair) -> tuple[str, ...]:
-    """Return the texts by which equal pairs are known; if a corpus has several language pairs, turned round they are equal."""
-    return tuple(sorted(pair.texts)) if pair.languages else pair.texts
-
-
 def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[SentencePair]]) -> None:
     """Warn if more than a tenth of the pairs of a split, by its name, are training pairs; with `FEW` something is tried out."""
-    wanted = {compared(pair) for pairs in others.values() for pair in pairs if not pair.is_blank}
-    seen = wanted.intersection(map(compared, train))
     for name, pairs in others.items():
-        count = sum(compared(pair) in seen for pair in pairs)
+        filled = [pair for pair in pairs if not pair.is_blank]
+        count = sum(seen_pairs(texts(train), texts(filled), both_ways=any(pair.languages for pair in filled)))
         if len(pairs) >= FEW and 10 * count > len(pairs):
             warn(
                 f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: scores of what was trained on are too "
@@ -210,129 +167,7 @@ def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[Se
             )
 
 
-# --- held-out pairs ----------------------------------------------------------------------------------------
-
-
-def in_file_order(pairs: Sequence[SentencePair], sizes: Sequence[int]) -> list[list[SentencePair]]:
-    """Return consecutive splits of the given sizes.
-
-    A split leaves out pairs whose source sentence is in an earlier split, compared by `normalize`; all but the first
-    leave out pairs with a blank side.
-
-    Raises:
-        InputError: There are too few pairs.
-    """
-    splits: list[list[SentencePair]] = []
-    used: set[str] = set()
-    rest = iter(pairs)
-    for size in sizes:
-        new = (pair for pair in rest if normalize(pair.source) not in used)
-        split = list(islice((pair for pair in new if not (splits and pair.is_blank)), size))
-        if len(split) < size:
-            raise InputError(
-                f"{counted(len(pairs), 'pair')}: too few for {sizes[0]:,} training, {sizes[1]:,} validation and "
-                f"{counted(sizes[2], 'test pair')}: lower data.train_pairs"
-            )
-        used |= {normalize(pair.source) for pair in split}
-        splits.append(split)
-    return splits
-
-
-def connected(pairs: Sequence[SentencePair]) -> list[str]:
-    """Return, for each pair, one text of all pairs that it is connected with by equal texts; nothing for a blank pair.
-
-    Sources and targets are compared with each other, by `normalize`.
-    """
-    parents: dict[str, str] = {}
-
-    def first(text: str) -> str:
-        while parents.setdefault(text, text) != text:
-            parents[text] = text = parents[parents[text]]
-        return text
-
-    sides = [("", "") if pair.is_blank else tuple(map(normalize, pair.texts)) for pair in pairs]
-    for source, target in sides:
-        kept, other = sorted((first(source), first(target)))
-        parents[other] = kept
-    return [first(source) for source, _ in sides]
-
-
-def hold_out(
-    pairs: Sequence[SentencePair], count: int, seed: int
-) -> tuple[list[SentencePair], list[SentencePair]]:
-    """Split pairs at random into two lists; the second has `count` pairs or a few more.
-
-    All pairs with the same source sentence, compared by `normalize`, are in the same list; if there are several language
-    pairs, all that are `connected`: then groups of more than `count` pairs, as frequent short sentences connect, stay in the
-    first list, and the second has `count` pairs or a few fewer. No list is empty. Pairs with a blank side stay in the first
-    list.
-
-    Raises:
-        InputError: There are too few different source sentences, or pairs that are not connected.
-    """
-    has_several = len({pair.languages for pair in pairs}) > 1
-    if has_several:
-        of_pairs = connected(pairs)
-    else:
-        of_pairs = ["" if pair.is_blank else normalize(pair.source) for pair in pairs]
-    sizes = Counter(source for source in of_pairs if source)
-    sources = sorted(sizes)
-    random.Random(seed).shuffle(sources)
-    room = max(count, min(sizes.values(), default=0)) if has_several else len(pairs)
-    held: set[str] = set()
-    num_held = 0
-    for source in sources:
-        if held and num_held >= count:
-            break
-        if num_held + sizes[source] <= room:
-            held.add(source)
-            num_held += sizes[source]
-    if len(held) >= len(sources):
-        which = "too few without a sentence in common" if has_several else "too few"
-        raise InputError(
-            f"{counted(len(pairs), 'training pair')}: {which} to hold out {max(count, 1):,} of them: give more pairs, "
-            "lower data.split.validation and data.split.test, or give validation files"
-        )
-    if 2 * num_held < count:
-        warn(
-            f"{num_held:,} of {counted(count, 'pair')} are held out: the others have sentences in common with most training "
-            "pairs; validation files are better"
-        )
-    is_held = [source in held for source in of_pairs]
-    return list(compress(pairs, [not each for each in is_held])), list(compress(pairs, is_held))
-
-
-# --- alignments in Pharaoh format --------------------------------------------------------------------------
-
-
-def require_inside(where: str, links: Links, sizes: tuple[int, int], what: str) -> None:
-    """Check that links are inside a pair of sentences.
-
-    Args:
-        where: File and line, for the message.
-        links: The links.
-        sizes: Number of words of the source and of the target.
-        what: The words that are counted, for the message.
-
-    Raises:
-        InputError: A link is outside.
-    """
-    for i, j in links:
-        if i >= sizes[0] or j >= sizes[1]:
-            raise InputError(
-                f"{where}: link {i}-{j} is outside the sentence pair of {sizes[0]} and {counted(sizes[1], 'word')}: count {what} "
-                "from 0"
-            )
-
-
-def read_links(path: str | Path) -> list[tuple[Links, Links]]:
-    """Read a file of alignments, see `bitext.parse_links`.
-
-    Raises:
-        InputError: The file cannot be read, or contains something that is not a link.
-    """
-    with refusing():
-        return links_of(on_disk(path))
+# --- alignments --------------------------------------------------------------------------
 
 
 def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -> list[SentencePair]:
@@ -351,30 +186,16 @@ def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -
             "this corpus may hold out no pairs of its file"
         )
     found = []
-    texts = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
-    words = zip(*map(text_word_parts, texts), strict=True)
-    for number, (pair, (every, possible), both) in enumerate(zip(pairs, lines, words, strict=False), start=1):
-        sides = [_parts(each) for each in both]
-        whole, sure = set(), set()
-        what = "words between white space, and letters of Chinese and Japanese,"
-        require_inside(f"{path}, line {number}", every, (len(sides[0]), len(sides[1])), what)
-        for i, j in every:
-            # In "bushes." and "Büsche." the words and the full stops belong together. Of "bushes," and
-            # "Büsche" the comma has no like: the link tells nothing sure of it.
-            source, target = sides[0][i], sides[1][j]
-            links = {(a, b): (x, y) for a, x in source.items() for b, y in target.items()}
-            alike = {link for link, (x, y) in links.items() if x == y}
-            kinds = set(source.values()), set(target.values())
-            alone = {link for link, (x, y) in links.items() if x not in kinds[1] or y not in kinds[0]}
-            whole |= alike | alone
-            if (i, j) not in possible:
-                sure |= alike or alone
-        found.append(replace(pair, alignment=tuple(sorted(whole)), possible=tuple(sorted(whole - sure))))
+    sides = zip(
+        text_word_parts([pair.source for pair in pairs]),
+        text_word_parts([pair.target for pair in pairs]),
+        strict=True,
+    )
+    for number, (pair, (every, possible), (source, target)) in enumerate(
+        zip(pairs, lines, sides, strict=True), start=1
+    ):
+        with refusing(f"{path}, line {number}: "):
+            require_inside(every, (len(source), len(target)))
+        whole, unsure = links_of_parts(every, possible, source, target)
+        found.append(replace(pair, alignment=whole, possible=unsure))
     return found
-
-
-def _parts(words: Sequence[Sequence[str]]) -> list[dict[int, bool]]:
-    """Return, for each word, the indices of its parts, see `text_word_parts`, with False for punctuation."""
-    parts = [[any(map(str.isalnum, part)) for part in word] for word in words]
-    ends = accumulate(map(len, parts), initial=0)
-    return [dict(enumerate(each, start)) for each, start in zip(parts, ends, strict=False)]

@@ -1,4 +1,8 @@
-"""The special tokens and their ids, the first four of every vocabulary."""
+"""The special tokens and their ids, the first four of every vocabulary; its size, and tokens by the names of words."""
+
+from collections.abc import Sequence
+
+from joined_words import shown
 
 UNKNOWN, PADDING, BEGIN, END = "<unk>", "<pad>", "<bos>", "<eos>"
 SPECIALS = (UNKNOWN, PADDING, BEGIN, END)
@@ -19,3 +23,12 @@ def vocabulary_size(num_sentences: int) -> int:
     """
     thousands = REFERENCE_PIECES * (num_sentences / 2 / REFERENCE_PAIRS) ** 0.4 / 1_000
     return min(1_000 * max(1, round(thousands)), MAX_PIECES)
+
+
+def ids_by_name(tokens: Sequence[str]) -> dict[str, list[int]]:
+    """Return the ids of the tokens that each name may give a vector to: the token, or the word without its marks."""
+    found: dict[str, list[int]] = {}
+    for index, token in enumerate(tokens):
+        for name in {token, shown(token, "")} - {""}:
+            found.setdefault(name, []).append(index)
+    return found

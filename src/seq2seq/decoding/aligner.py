@@ -5,22 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joined_words import text_words
-from seq2seq.common.errors import InputError
-from seq2seq.common.progress import counted
-from seq2seq.data.text import SentencePair
-from seq2seq.evaluation.alignment import (
+from joined_words import (
     AlignmentCounts,
-    Floats,
     GoldAlignment,
-    Links,
-    argmax_links,
+    LinkSet,
     format_links,
-    merge_words,
-    read_pharaoh,
-    require_within,
+    require_inside,
+    text_words,
     word_indices,
 )
+from seq2seq.common.errors import InputError
+from seq2seq.common.progress import counted
+from seq2seq.data.addresses import refusing
+from seq2seq.data.text import SentencePair, read_links
+from seq2seq.evaluation.alignment import Floats, argmax_links, merge_words
 
 if TYPE_CHECKING:
     from seq2seq.data.tokenizers import Tokenizer
@@ -80,18 +78,19 @@ def token_words(tokenizer: "Tokenizer", text: str, words: Sequence[str]) -> list
 
 
 def read_gold(path: Path, pairs: Sequence[SentencePair]) -> list[GoldAlignment]:
-    """Read the gold alignment of sentence pairs, see `read_pharaoh`.
+    """Read the gold alignment of sentence pairs, see `read_links`.
 
     Raises:
         InputError: A line cannot be read, does not fit its pair, or has none.
     """
-    gold = read_pharaoh(path)
+    gold = [GoldAlignment.from_links(*links) for links in read_links(path)]
     if len(gold) != len(pairs):
         raise InputError(
             f"{path} has {counted(len(gold), 'line')} for {counted(len(pairs), 'sentence pair')}"
         )
     for number, (alignment, (source, target)) in enumerate(zip(gold, words_of(pairs), strict=True), start=1):
-        require_within(alignment, len(source), len(target), f"{path}, line {number}")
+        with refusing(f"{path}, line {number}: "):
+            require_inside(alignment.possible, (len(source), len(target)))
     return gold
 
 
@@ -104,7 +103,7 @@ class Alignment:
         counts: Of the links against the gold alignment; None without one.
     """
 
-    links: list[Links]
+    links: list[LinkSet]
     counts: AlignmentCounts | None = None
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from joined_words import clean, lowered, shown, split_words
+from joined_words import clean, lowered, shown, split_words, word_indices
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import counted, tracked, warn
 from seq2seq.data.batch import SourceBatch
@@ -23,7 +23,7 @@ from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.int8 import quantized
 from seq2seq.decoding.search import GREEDY, Search, cut, run_search, search_from_options
 from seq2seq.decoding.translation import EMPTY, Translation
-from seq2seq.evaluation.alignment import argmax_links, word_indices
+from seq2seq.evaluation.alignment import argmax_links
 from seq2seq.models.folder import SavedModel, load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
 

@@ -26,12 +26,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from joined_words import split_words
 from seq2seq.common.errors import InputError, NotFinite
 from seq2seq.common.named import without_unknown
 from seq2seq.data.addresses import read_json
 from seq2seq.data.batch import SourceBatch
-from seq2seq.data.folders import config_of, example_sentences, own_classes
+from seq2seq.data.folders import config_of, example_sentences, num_words, own_classes
 from seq2seq.data.tokenizers import Tokenizer, load_tokenizers, save_proved
 from seq2seq.models.build import STORED, build_model
 from seq2seq.models.int8 import SCALE, TINY, packed, unpacked
@@ -82,7 +81,7 @@ class Knowledge:
         surest = [
             sources[place] for place in sorted(range(len(sources)), key=lambda place: -confidences[place])
         ]
-        short = [each for each in surest if len(split_words(each)) <= SHORT]
+        short = [each for each in surest if num_words(each) <= SHORT]
         examples = [each for each in example_sentences(short + surest) if _is_shown(each)]
         return cls(tuple(examples), sorted(confidences)[len(confidences) // 20])
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from joined_words import shown
 from seq2seq.common.errors import InputError
 from seq2seq.data.text import stream_bytes
+from seq2seq.data.vocabulary import ids_by_name
 
 HEADER = re.compile(rb"\d+[ \t]+\d+")
 """Number of tokens and of dimensions: the first line of word2vec's text format."""
@@ -69,15 +69,6 @@ def load_vectors(path: str | Path, tokens: Sequence[str], embedding: nn.Embeddin
     if not found:
         raise InputError(f"{path} has a vector for no token of the vocabulary: is it the language?")
     return len(found)
-
-
-def ids_by_name(tokens: Sequence[str]) -> dict[str, list[int]]:
-    """Return the ids of the tokens that each name may give a vector to: the token, or the word without its marks."""
-    found: dict[str, list[int]] = {}
-    for index, token in enumerate(tokens):
-        for name in {token, shown(token, "")} - {""}:
-            found.setdefault(name, []).append(index)
-    return found
 
 
 def split_line(path: str | Path, number: int, content: bytes, size: int) -> tuple[str, list[bytes]]:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from joined_words import split_words
+from joined_words import GoldAlignment, split_words, word_indices
 from seq2seq.common.progress import warn
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.datamodule import Prepared
 from seq2seq.data.text import SentencePair
 from seq2seq.data.tokenizers import Tokenizer
-from seq2seq.evaluation.alignment import GoldAlignment, word_indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
-from joined_words import clean
+from joined_words import AlignmentCounts, clean
 from seq2seq.common.errors import TrainingFailed
 from seq2seq.data.batch import Batch
 from seq2seq.data.datamodule import Prepared, prepared_of
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.evaluation.alignment import AlignmentCounts, argmax_links, merge_words
+from seq2seq.evaluation.alignment import argmax_links, merge_words
 from seq2seq.evaluation.metrics import scores_of
 from seq2seq.training.gold_pairs import GoldPairs
 from seq2seq.training.losses import LossSums

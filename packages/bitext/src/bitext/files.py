@@ -14,6 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from bitext.addresses import on_disk
 from bitext.kinds import HEAD, MEMBERS, refusal, sniff
 from bitext.pair import File, FormatError
 from bitext.sgml import segments
@@ -88,7 +89,7 @@ class _Joined(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_bytes(path: File | None) -> Iterator[io.BufferedReader]:
-    """Open a file or standard input, decompressed by its content; of a zip archive, its only text file.
+    """Open a file, also at an address, or standard input, decompressed by its content; of a zip archive, its only text file.
 
     It is opened once and read from start to end, so that a pipe is read like a file. Its method ``peek`` has the first
     `HEAD` bytes, of what comes through standard input the first line at least.
@@ -101,7 +102,7 @@ def open_bytes(path: File | None) -> Iterator[io.BufferedReader]:
         raise FormatError("standard input is closed: give a file")
     name = "standard input" if path is None else str(path)
     with refusing(name), contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb"))
+        file: Any = sys.stdin.buffer if path is None else stack.enter_context(open(on_disk(path), "rb"))
         may_wait, head = path is None and not file.seekable(), b""
         while len(head) < HEAD and not (may_wait and b"\n" in head):  # a pipe gives a few bytes at a time
             part = file.read1(HEAD - len(head))

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bitext import moses, srt, table
+from bitext.addresses import on_disk, parallel_files
 from bitext.columns import Columns
 from bitext.files import kind_of_file, refusing
 from bitext.kinds import refusal
@@ -25,6 +26,7 @@ def holds_pairs(path: File) -> bool:
     Raises:
         FormatError: It is missing, damaged, or a folder.
     """
+    path = on_disk(path)
     if zipfile.is_zipfile(path):
         with refusing(str(path)), zipfile.ZipFile(path) as archive:
             if len(archive.namelist()) > 1:
@@ -37,13 +39,14 @@ def read(path: File, columns: Columns = Columns()) -> Iterator[Pair]:  # noqa: B
     """Return the pairs of a file, whose format is told by its content.
 
     Args:
-        path: The file, which may be compressed.
+        path: The file, or its address; it may be compressed.
         columns: What is source and target; without languages, those of a file that has two.
 
     Raises:
         FormatError: The file is a pipe, of another kind, damaged, or it is not clear what is source and target; also while
             the pairs are read.
     """
+    path = on_disk(path)
     if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
         raise FormatError(
             f"{path} is a pipe, and the format of a file of pairs is told before it is read: give a file, which may be "
@@ -59,12 +62,13 @@ def read(path: File, columns: Columns = Columns()) -> Iterator[Pair]:  # noqa: B
 
 
 def read_two(source: File, target: File) -> Iterator[Pair]:
-    """Return the pairs of two files: lines by their numbers, subtitles by their times.
+    """Yield the pairs of two files, or of those that two patterns match: lines by their numbers, subtitles by their times.
 
     Raises:
-        FormatError: A file cannot be read, or they do not belong together; also while the pairs are read.
+        FormatError: A file cannot be read, or they do not belong together.
     """
-    files = [path for path in (source, target) if Path(path).is_file()]  # a pipe can be read only once
-    if len(files) == 2 and all(kind_of_file(path) == srt.KIND for path in files):
-        return srt.read(source, target)
-    return moses.read(source, target)
+    for files in parallel_files(source, target):
+        paths = [*map(on_disk, files)]
+        known = [path for path in paths if Path(path).is_file()]  # a pipe can be read only once
+        is_shown = len(known) == 2 and all(kind_of_file(path) == srt.KIND for path in known)
+        yield from (srt if is_shown else moses).read(*paths)

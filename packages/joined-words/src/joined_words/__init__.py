@@ -4,11 +4,21 @@
     words = split_with_joints("Press Ctrl+V (twice).")  # Press Ctrl ￭+￭ V (￭ twice ￭) ￭.
     assert join_with_joints(words) == "Press Ctrl+V (twice)."
 
-`Casing` learns how words are written, and restores it in text in lower case.
+`Casing` learns how words are written, and restores it in text in lower case. `word_indices` says of which words the tokens of
+any tokenizer are parts; `GoldAlignment` and `AlignmentCounts` measure links between words.
 """
 
 from joined_words.casing import Casing
+from joined_words.links import (
+    AlignmentCounts,
+    GoldAlignment,
+    LinkSet,
+    format_links,
+    links_of_parts,
+    require_inside,
+)
 from joined_words.marks import ESCAPED, JOINT, SPACE_MARK, shown
+from joined_words.places import word_indices
 from joined_words.words import (
     INVISIBLE,
     LETTERS,
@@ -23,6 +33,7 @@ from joined_words.words import (
 )
 
 __all__ = [
-    "ESCAPED", "INVISIBLE", "JOINT", "LETTERS", "SPACE_MARK", "WORD", "Casing", "clean", "join_with_joints", "lowered", "shown",
-    "split_with_joints", "split_words", "text_word_parts", "text_words",
+    "ESCAPED", "INVISIBLE", "JOINT", "LETTERS", "SPACE_MARK", "WORD", "AlignmentCounts", "Casing", "GoldAlignment", "LinkSet",
+    "clean", "format_links", "join_with_joints", "links_of_parts", "lowered", "require_inside", "shown", "split_with_joints",
+    "split_words", "text_word_parts", "text_words", "word_indices",
 ]  # fmt: skip

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from bitext import FormatError, parse_links
-from joined_words import split_words
-from seq2seq.common.errors import InputError
+from bitext import parse_links
+from joined_words import require_inside, split_words
 from seq2seq.common.numbers import Positive
+from seq2seq.data.addresses import refusing
 from seq2seq.data.corpora.everyday import built_in, require_languages
 from seq2seq.data.datamodule import TranslationDataModule
-from seq2seq.data.text import SentencePair, Splits, read_splits, require_inside
+from seq2seq.data.text import SentencePair, Splits, read_splits
 
 
 class GrammarCorpus(TranslationDataModule):
@@ -36,13 +36,10 @@ class GrammarCorpus(TranslationDataModule):
         for number, (name, (source, target, links)) in enumerate(rows, start=1):
             if self.filter is None and len(splits[name]) == self.max_examples:  # links take longest to read
                 continue
-            where = f"{self.file}, line {number}"
-            try:
+            with refusing(f"{self.file}, line {number}: "):
                 every, possible = parse_links(links)
-            except FormatError as error:
-                raise InputError(f"{where}: {error}") from error
-            if self.is_own:
-                sizes = len(split_words(source)), len(split_words(target))
-                require_inside(where, every, sizes, "words and punctuation marks apart,")
+                if self.is_own:
+                    sizes = len(split_words(source)), len(split_words(target))
+                    require_inside(every, sizes, "words and punctuation marks apart,")
             splits[name].append(SentencePair(source, target, every, possible))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from joined_words import INVISIBLE, WORD
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
-from seq2seq.data.addresses import is_address
+from seq2seq.data.addresses import is_address, matching
 from seq2seq.data.batch import EncodedSplit
 from seq2seq.data.corpora.parallel import ParallelText
-from seq2seq.data.text import SentencePair, Splits, parallel_files, stream_parallel
+from seq2seq.data.text import SentencePair, Splits, stream_parallel
 from seq2seq.data.tokenizers import Tokenizer
 
 CHUNK = 20_000
@@ -74,23 +74,21 @@ class LargeText(ParallelText):
         validation, test = self._pairs("validation"), self._pairs("test")
         if not validation or self.split is not None:
             raise InputError("data=large needs data.validation.source and data.validation.target, no split")
-        for name in chain(*parallel_files(*self.checked_files("train"))):
+        for name in chain(*map(matching, self.checked_files("train"))):
             if is_address(name) or Path(name).is_fifo():
                 raise InputError(
                     f"{name} is no file on a disk, and data=large reads its files several times: give a file"
                 )
         step = max(1, -(-self._counts[0] // self.fit_pairs))
-        sample = [SentencePair(*pair) for pair in islice(self._stream(), 0, None, step)]
-        return Splits(sample, validation, test)
+        return Splits(list(islice(self._stream(), 0, None, step)), validation, test)
 
-    def _stream(self) -> Iterator[tuple[str, str]]:
-        pairs = stream_parallel(*self.checked_files("train"))
-        return islice(((pair.source, pair.target) for pair in pairs), self.max_examples)
+    def _stream(self) -> Iterator[SentencePair]:
+        return islice(stream_parallel(*self.checked_files("train")), self.max_examples)
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
         """Number of pairs in the files, and number of pairs with a blank side."""
-        filled = Counter(not SentencePair(*pair).is_blank for pair in self._stream())
+        filled = Counter(not pair.is_blank for pair in self._stream())
         return filled.total(), filled[False]
 
     @property
@@ -113,7 +111,7 @@ class LargeText(ParallelText):
         worker.splits, worker.trainer = Splits([], [], []), None  # not to be copied into each process
         # everything that the tokenized corpus depends on
         tokenizers = [[type(each).__qualname__, each.arguments, *_saved(each)] for each in self.tokenizers]
-        names = chain(*parallel_files(*self.checked_files("train")))
+        names = chain(*map(matching, self.checked_files("train")))
         paths = [Path(name).resolve() for name in names]
         files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
         options = [self.max_length.tokens, self.max_length.over, self.max_examples, self.both_directions]
@@ -147,7 +145,7 @@ class LargeText(ParallelText):
     def _rows(self, parts: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
         for start, stop in parts:  # lines of the files
             lines = islice(self._stream(), start, stop)
-            while pairs := [SentencePair(*pair) for pair in islice(lines, CHUNK)]:
+            while pairs := list(islice(lines, CHUNK)):
                 split = super().encode_train(pairs)
                 for place, (source, target) in enumerate(zip(split.source, split.target, strict=True)):
                     yield {"source": source, "target": target, "cut": 0 if place else split.num_cut}
