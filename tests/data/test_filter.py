@@ -3,7 +3,7 @@
 import pytest
 
 from seq2seq.common.errors import InputError
-from seq2seq.data import PairsCorpus
+from seq2seq.data import GrammarCorpus, PairsCorpus
 from seq2seq.data.filter import Filter
 from tests.conftest import TINY
 
@@ -48,3 +48,8 @@ def test_the_counts_are_told_and_logged_and_a_wrong_ratio_is_refused(program, tm
     assert "data.filter.max_ratio=1" in program(*TINY, "data.filter.max_ratio=1", cwd=tmp_path, check=2).text
     with pytest.raises(InputError, match="no training pair"):
         PairsCorpus(train=[("a", "a")], validation=USUAL, filter={"same": True}).splits  # noqa: B018
+
+
+def test_the_first_pairs_are_counted_after_the_filter_in_the_grammar_too():
+    options = {"source_language": "en", "target_language": "fr", "max_examples": 50}
+    assert len(GrammarCorpus(**options, filter={"max_ratio": 1.2}).splits.train) == 50
