@@ -3,13 +3,19 @@
 import json
 import lzma
 import math
-from functools import partial
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
 from itertools import islice
 from types import NoneType
 
 import torch
+from omegaconf import OmegaConf
 
-from hydra_checked import arguments_of
+import seq2seq
+from hydra_checked import arguments_of, flat
+from hydra_checked.program import given_keys
 from seq2seq.attention import (
     AdditiveScore,
     Attention,
@@ -43,6 +49,9 @@ from seq2seq.models import (
     TransformerDecoder,
     build_model,
 )  # fmt: skip
+from seq2seq.run.run import run
+from seq2seq.settings.application import CONF
+from seq2seq.settings.config import composed, settings_of
 from tests.conftest import ROOT
 
 SCORES = {
@@ -198,3 +207,33 @@ def forget_checksums(folder):
     config = json.loads((folder / "config.json").read_text())
     del config["sha256"]
     (folder / "config.json").write_text(json.dumps(config))
+
+
+@cache
+def settings_of_choices(*choices):
+    """The settings of choices of groups, which are composed once; None if they cannot be composed alone."""
+    with suppress(Exception), composed(choices) as config:
+        return settings_of(config, choices, "run")
+
+
+FOLLOWED = r"[+~].*|(hydra|paths)\..*|name|experiment_name|seed|ckpt_path|.*(dropout|_target_)"
+"""Keys that other keys, or messages, follow."""
+
+
+def settings_with(*overrides):
+    """The settings of overrides, whose keys are set without composing again; None if a key needs composing."""
+    choices = tuple(each for each in overrides if (CONF / each.partition("=")[0]).is_dir())
+    keys = [each.partition("=")[0] for each in overrides if each not in choices]
+    settings = settings_of_choices(*choices)
+    known = {} if settings is None else flat(OmegaConf.to_container(settings.config))
+    if any(key not in known or re.fullmatch(FOLLOWED, key) for key in keys) or not known:
+        return None
+    given = given_keys(overrides)
+    values = {key: value for key, value in given.items() if key not in settings.given}
+    return replace(settings.updated(values), given=given)
+
+
+def train(*overrides):
+    """Train as `seq2seq.train` does, in the folder ``run``, without composing the same choices again."""
+    settings = settings_with(*overrides)
+    return seq2seq.train(*overrides) if settings is None else run(settings)

@@ -22,6 +22,7 @@ from scripts.write_pages import write_pages
 from seq2seq.settings.application import OBJECTS
 from seq2seq.settings.config import check
 from tests.conftest import ROOT
+from tests.small import settings_with
 
 PAGES = [
     ROOT / "README.md",
@@ -98,9 +99,13 @@ def test_a_command_line_composes(line):
         re.sub(r"=(?:tag\(log,)?(?:int\()?(?:interval|range)\(([^,]+),.*", r"=\1", word) for word in words
     ]
     single = [re.sub(r"^(?!.*\[)([\w./]+=)([^,'\"]+),.*", r"\1\2", word) for word in words]
-    with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
-        config = compose("config", single, return_hydra_config=True)
-    config.name, config.paths.run_dir = "x", "runs/x"
+    settings = settings_with(*(word for word in single if not re.match("(name|experiment_name|seed)=", word)))
+    if settings is None:
+        with initialize_config_dir(str(ROOT / "conf"), **HYDRA_BASE):
+            config = compose("config", single, return_hydra_config=True)
+        config.name, config.paths.run_dir = "x", "runs/x"
+    else:
+        config = settings.config
     for node in OBJECTS:
         check(config[node], node)
     assert "_target_" in OmegaConf.to_container(config.model, resolve=True)

@@ -99,10 +99,10 @@ def test_a_run_ends_with_the_translations_of_your_own_sentences(here, program):
 
 
 OWN = {
-    "score": ["model.decoder.attention.score._target_=mine.Cosine"],
-    "encoder": ["model.encoder._target_=mine.Convolution", "+model.encoder.width=5"],
+    "encoder and score": ["model.encoder._target_=mine.Convolution", "+model.encoder.width=5",
+                          "model.decoder.attention.score._target_=mine.Cosine"],
     "decoder": ["model.decoder._target_=mine.OneCell", "model.tie_embeddings=none"],
-}
+}  # fmt: skip
 METRIC = ["+module.metrics.shorter._target_=mine.shorter", "+module.metrics.shorter._partial_=true",
           "+module.metrics.cer._target_=torchmetrics.text.CharErrorRate"]  # fmt: skip
 
@@ -145,21 +145,18 @@ def test_fast_dev_run_leaves_no_run(here, program):
     assert not (here / "runs/baseline/debug_fast/config.yaml").exists()
 
 
-def test_hydra_run_dir_is_the_folder_of_the_run(here, program):
-    program(*TINY, "hydra.run.dir=elsewhere/mine", cwd=here, check=0)
-    assert (here / "elsewhere/mine/metrics.json").is_file()
-    assert (here / "elsewhere/mine/.hydra/overrides.yaml").is_file()
-    assert list((here / "elsewhere/mine").glob("events*"))
-
-
-def test_a_config_dir_brings_experiments(here, program):
+def test_a_config_dir_brings_experiments_and_hydra_run_dir_is_the_folder_of_the_run(here, program):
     (here / "own" / "experiment").mkdir(parents=True)
     (here / "own" / "experiment" / "mine.yaml").write_text(
         "# @package _global_\ndefaults:\n  - override /attention: dot\nexperiment_name: mine\nmy_seed: 7\nseed: ${my_seed}\n"
     )
-    program("--config-dir", "own", "experiment=mine", *TINY, cwd=here, check=0)
-    assert finished(here)
-    assert "seed: 7" in (here / "runs/baseline/debug_fast/config.yaml").read_text()
+    keys = "experiment=mine", *TINY, "hydra.run.dir=elsewhere/mine", "data.target_tokenizer=${data.tokenizer}"
+    program("--config-dir", "own", *keys, cwd=here, check=0)
+    run = here / "elsewhere/mine"
+    assert json.loads((run / "metrics.json").read_text())["finished"]
+    assert "seed: 7" in (run / "config.yaml").read_text()
+    assert (run / ".hydra/overrides.yaml").is_file()
+    assert list(run.glob("events*"))
 
 
 def test_help_shows_groups_keys_and_examples(here, program):
@@ -190,20 +187,13 @@ def test_a_sweep_goes_on_whatever_becomes_of_a_job(here, program):
     assert "is finished" in program(*SWEEP, "data.max_length=30", cwd=here, check=0).text
 
 
-def test_a_checkpoint_continues_by_its_path(here, program, tiny_run):
-    checkpoint = tiny_run / "checkpoints/last.ckpt"
-    limit = "trainer.max_steps=1000"  # Lightning restores the progress otherwise with a limit
-    program(*TINY, "name=longer", "trainer.max_epochs=3", limit, f"ckpt_path={checkpoint}", cwd=here, check=0)
-    before, after = (
-        json.loads((run / "metrics.json").read_text()) for run in (tiny_run, here / "runs/baseline/longer")
-    )
-    assert (after["epochs"], after["steps"] * before["epochs"]) == (3, before["steps"] * 3)
-
-
-def test_a_run_that_began_from_another_checkpoint_continues_from_its_own(here, program, tiny_run):
+def test_a_checkpoint_continues_by_its_path_and_the_run_then_from_its_own(here, program, tiny_run):
     run = [*TINY, "name=begun", f"ckpt_path={tiny_run}/checkpoints/last.ckpt"]
-    program(*run, "trainer.max_epochs=3", cwd=here, check=0)
-    done = program(*run, "trainer.max_epochs=4", cwd=here, check=0)
+    limit = "trainer.max_steps=1000"  # Lightning restores the progress otherwise with a limit
+    program(*run, "trainer.max_epochs=3", limit, cwd=here, check=0)
+    before, after = json.loads((tiny_run / "metrics.json").read_text()), finished(here, "begun")
+    assert (after["epochs"], after["steps"] * before["epochs"]) == (3, before["steps"] * 3)
+    done = program(*run, "trainer.max_epochs=4", limit, cwd=here, check=0)
     assert "epoch   4/" in done.text
     assert "epoch   3/" not in done.text
     assert hparams_of(here / "runs/baseline/begun")["trainer.max_epochs"].number_value == 4
@@ -512,8 +502,3 @@ def test_a_model_of_both_directions_translates_back_and_a_new_one_learns_the_cas
     assert "into en only" in refused.text
     train("de", "en", "name=again", "init_from=runs/back/one", "data.both_directions=true")
     assert translated("again", lines["en"], "--to", "de").text.splitlines()[0] == lines["de"]
-
-
-def test_a_part_may_be_given_as_another_one_of_the_configuration(here, program):
-    program(*TINY, "data.target_tokenizer=${data.tokenizer}", cwd=here, check=0)
-    assert (here / "runs/baseline/debug_fast/metrics.json").is_file()

@@ -3,24 +3,16 @@
 import json
 import re
 import shutil
-from contextlib import suppress
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 import seq2seq
-from hydra_checked import flat
-from hydra_checked.program import given_keys
 from seq2seq import InputError
 from seq2seq.cli.main import main
-from seq2seq.run.run import run
-from seq2seq.settings.application import CONF
-from seq2seq.settings.config import composed, settings_of
 from tests.conftest import TINY
+from tests.small import train
 
 PARALLEL = ["data=parallel", "data.split.validation=0.2", "tokenizer=words", "data.source_language=en",
             "data.target_language=fr", "data.train.source=a.en", "data.train.target=a.fr"]  # fmt: skip
@@ -205,30 +197,6 @@ def here(tmp_path_factory):
     (folder / "one.fr").write_text("une ligne .\n")
     (folder / "folder").mkdir()
     return folder
-
-
-@cache
-def settings_with(choices):
-    """The settings of choices of groups, which are composed once; None if they cannot be composed alone."""
-    with suppress(Exception), composed(choices) as config:
-        return settings_of(config, choices, "run")
-
-
-FOLLOWED = r"[+~].*|(hydra|paths)\..*|name|experiment_name|seed|ckpt_path|.*(dropout|_target_)"
-"""Keys that other keys, or messages, follow."""
-
-
-def train(*overrides):
-    """Train as `seq2seq.train` does; keys that the choices among the overrides have are set without composing again."""
-    choices = tuple(each for each in overrides if (CONF / each.partition("=")[0]).is_dir())
-    keys = [each.partition("=")[0] for each in overrides if each not in choices]
-    settings = settings_with(choices)
-    known = {} if settings is None else flat(OmegaConf.to_container(settings.config))
-    if any(key not in known or re.fullmatch(FOLLOWED, key) for key in keys) or not known:
-        return seq2seq.train(*overrides)
-    given = given_keys(overrides)
-    values = {key: value for key, value in given.items() if key not in settings.given}
-    return run(replace(settings.updated(values), given=given))
 
 
 def assert_is_one_line(done, expected):

@@ -13,6 +13,8 @@ import seq2seq
 from seq2seq.common.errors import InputError, TrainingFailed
 from seq2seq.export.card import save_pretrained
 from seq2seq.models.folder import load_model_folder, save_model_folder
+from seq2seq.run.run import run as run_of
+from seq2seq.settings.config import composed, settings_of
 from tests.conftest import TINY
 
 OF_HYDRA = "train.log", ".hydra/config.yaml"
@@ -80,14 +82,18 @@ def test_a_run_leaves_200_files_of_the_users_as_they_are(run, program):
 
 @pytest.mark.parametrize("overwrite", [(), ("overwrite=true",)])
 def test_a_file_of_the_users_in_the_way_is_one_line_before_anything_is_written(overwrite, tmp_path):
-    for number, name in enumerate(IN_THE_WAY[:: 5 if overwrite else 1]):
-        folder = tmp_path / str(number)
+    folder = tmp_path / "run"
+    given = *TINY, f"hydra.run.dir={folder}", *overwrite
+    with composed(given) as config:
+        settings = settings_of(config, given, folder)
+    for name in IN_THE_WAY[:: 5 if overwrite else 1]:
         put(folder, [name, "mine.txt"])
         before = held(folder)
         with pytest.raises(InputError) as refused:
-            seq2seq.train(*TINY, f"hydra.run.dir={folder}", *overwrite)
+            run_of(settings)
         assert str(folder / name.removesuffix("/x")) in str(refused.value)
         assert held(folder) == before
+        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("name", OF_HYDRA)

@@ -8,13 +8,14 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import BatchSizeFinder, ModelCheckpoint
 
+from hydra_checked.program import given_keys
 from seq2seq import train
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.metrics import METRICS, direction_of
 from seq2seq.run.checks import checkpoint_files, directions
-from seq2seq.settings.config import composed, settings_of
 from seq2seq.training.kept import checkpoint_to_keep
 from tests.conftest import TINY
+from tests.small import settings_of_choices
 
 LOWER = {"loss", "perplexity", "aer", "ter", "repetition", "omission"}
 
@@ -83,8 +84,9 @@ def test_a_declaration_that_is_neither_true_nor_false_is_refused(metric):
 
 
 def completed(*overrides):
-    with composed(overrides) as config:
-        settings = settings_of(config, overrides, "run")
+    choices = [each for each in overrides if "." not in each]
+    given = given_keys([each for each in overrides if "." in each])
+    settings = settings_of_choices(*choices).updated(given)
     checkpoint_files(settings.config)
     return settings.updated(directions(settings.config)).config
 
