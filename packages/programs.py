@@ -88,8 +88,8 @@ def fork(script, arguments, output, *, cwd, stdin=None, prepare=None, **environm
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
         os._exit(status)
 
 

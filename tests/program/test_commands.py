@@ -79,18 +79,6 @@ def test_a_blank_sentence_has_no_attention(wordy_run):
             run.attention(*blank)
 
 
-@pytest.mark.parametrize("name", ["in, two (x)=1", r"it's \ here"])
-def test_python_trains_on_lists_in_a_folder_of_any_name(name, tmp_path):
-    lines = ["a b c", "b c d", "c d e", "d e f"] * 4
-    place = "'" + str(tmp_path / name).replace("'", r"\'") + "'"
-    languages = ["data.source_language=en", "data.target_language=fr"]
-    options = [each for each in TINY if not each.startswith("data.max_examples")]
-    run = seq2seq.train(
-        *options, f"paths.runs_dir={place}", *languages, source=lines, target=lines, validation=(lines, lines)
-    )
-    assert run.folder.is_relative_to(tmp_path / name)
-
-
 def test_a_terminal_shows_log_probability_unknown_words_and_attention(wordy_run, tmp_path, program):
     (tmp_path / "typed").write_text("I see the xylophone.\n\n")
 
@@ -250,11 +238,10 @@ def test_align_prints_links_and_their_error_rate(tiny_run, sentences, tmp_path, 
     assert found.report() in done.text
 
 
-@pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_the_ending_decides_the_format_of_a_picture(ending, begin, tiny_run, tmp_path, program):
-    program(tiny_run, "I see it.", "-o", f"a picture.{ending}",
-            command="plot", cwd=tmp_path, check=0)  # fmt: skip
-    assert (tmp_path / f"a picture.{ending}").read_bytes().startswith(begin)
+def test_the_ending_decides_the_format_of_a_picture(tiny_run, tmp_path, program):
+    for ending, begin in (("png", b"\x89PNG"), ("pdf", b"%PDF")):  # svg: below
+        program(tiny_run, "I see it.", "-o", f"a picture.{ending}", command="plot", cwd=tmp_path, check=0)
+        assert (tmp_path / f"a picture.{ending}").read_bytes().startswith(begin)
 
 
 def test_what_training_recorded_becomes_an_animation(tiny_run, tmp_path, program):
@@ -288,17 +275,20 @@ def test_exchanged_files_and_unknown_words_of_a_given_translation_are_told(tmp_p
     )
 
 
-def test_a_closed_standard_error_is_no_reason_to_fail(tmp_path):
-    line = f"exec {sys.executable} -m seq2seq translate grammar-en-fr 'I see it.' 2>&-"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+def test_a_closed_standard_error_is_no_reason_to_fail(tmp_path, program):
+    def closed():  # as Python begins under 2>&-
+        os.close(2)
+        sys.stderr = None
+
+    done = program("grammar-en-fr", "I see it.", command="translate", cwd=tmp_path, prepare=closed, check=0)
+    assert len(done.text.splitlines()) == 1
 
 
 def test_the_data_report_counts_pairs_and_overlap(tmp_path, program):
-    done = program("data.max_examples=100", command="data-report", cwd=tmp_path, check=0)
-    assert re.search(r"train +100 +0 ", done.text)
+    done = program("data.max_examples=84", command="data-report", cwd=tmp_path, check=0)
+    assert re.search(r"train +84 +0 ", done.text)
     assert "padding" in done.text
-    done = program("data.max_examples=100", "recipe=standard", command="data-report", cwd=tmp_path, check=0)
+    done = program("data.max_examples=84", "recipe=standard", command="data-report", cwd=tmp_path, check=0)
     assert re.search("(?m)^automatic +data.batch_size=16 ", done.text)
     assert "of 4 to 16 pairs" in done.text
 
@@ -323,15 +313,17 @@ def test_the_output_layer_of_an_example_has_rows_of_one_norm(tmp_path, monkeypat
         seq2seq.load(run.folder).translate(["I see the dog."])
 
 
-def test_a_training_from_python_and_its_scores(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_training_from_python_in_a_folder_of_any_name_and_its_scores(tmp_path):
+    place = tmp_path / r"in, two (x)=1 it's \ here"
+    quoted = "'" + str(place).replace("'", r"\'") + "'"
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     source = [f"a{n} b{n % 7} ." for n in range(60)]
     target = [f"B{n % 7} A{n} ." for n in range(60)]
     run = seq2seq.train(
-        *TINY, "tokenizer=whitespace", "data.source_language=en", "data.target_language=fr",
-        "data.split.validation=0.2", "device=cpu", source=source, target=target,
+        *TINY, "tokenizer=whitespace", "data.source_language=en", "data.target_language=fr", f"paths.runs_dir={quoted}",
+        "device=cpu", source=source, target=target, validation=(source[:8], target[:8]),
     )  # fmt: skip
+    assert run.folder.is_relative_to(place)
     assert handlers == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     assert run.metrics["finished"]
     assert "&lt;script" in run.attention("a1 b1 .", "B1 A1 .")._repr_html_()
@@ -392,16 +384,16 @@ def test_each_head_of_each_layer_is_drawn_by_name_and_written_as_json(tmp_path, 
     tokenizers = tokenizers_of(built_in_pairs(20))
     sizes = {f"{side}_vocab_size": codec.vocab_size
              for side, codec in zip(("source", "target"), tokenizers, strict=True)}  # fmt: skip
-    model = model_of(**sizes, decoder="transformer", num_layers=3).float()
+    model = model_of(**sizes, decoder="transformer", num_layers=2).float()
     save_model_folder(tmp_path / "m", SavedModel(model, *tokenizers))
     done = program("m", "I see it.", "--json", command="translate", cwd=tmp_path, check=0)
     found = json.loads(next(line for line in done.text.splitlines() if line.startswith("{")))
     heads, mean = np.array(found["heads"]), np.array(found["attention"])
-    assert heads.shape[:2] == (3, 2)
+    assert heads.shape[:2] == (2, 2)
     np.testing.assert_allclose(heads.mean(axis=(0, 1)), mean, atol=2e-4)
     program("m", "I see it.", "--heads", "-o", "a.svg", command="plot", cwd=tmp_path, check=0)
     drawn = (tmp_path / "a.svg").read_text()
-    assert all(f"layer {layer}, head {head}" in drawn for layer in (1, 2, 3) for head in (1, 2))
+    assert all(f"layer {layer}, head {head}" in drawn for layer in (1, 2) for head in (1, 2))
     program("m", "I see it.", "-o", "b.svg", command="plot", cwd=tmp_path, check=0)
     assert "head" not in (tmp_path / "b.svg").read_text().partition("<g id")[2]
 
