@@ -283,7 +283,8 @@ def test_version_is_the_same_everywhere(tmp_path, program):
     assert f"## [{declared[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_under_load_gives_clean_answers_and_stops(number, tmp_path):
     pytest.importorskip("fastapi")
     from benchmarks import serving_load

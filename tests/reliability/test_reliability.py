@@ -123,7 +123,7 @@ def killed_until_done(launch, folder, seconds, number, seed, most, run=RUN, betw
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 23))])
 def test_a_killed_run_continues_to_the_same_result(whole, launch, tmp_path, seed):
     folder, seconds = whole
-    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed, most=4 if seed else 2)
+    killed_until_done(launch, tmp_path, seconds, signal.SIGKILL, seed, most=4 if seed else 1)
     assert_same_result(folder, tmp_path / "runs/baseline/run")
 
 
@@ -173,6 +173,7 @@ class Last(CSVLogger):
 """
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_after_its_scores_are_logged_logs_the_same(whole, program, tmp_path):
     (tmp_path / "last.py").write_text(LAST)
     run = [*RUN, "name=run", "+logger.last._target_=last.Last", "+logger.last.save_dir=logs"]
@@ -183,9 +184,8 @@ def test_a_run_that_is_killed_after_its_scores_are_logged_logs_the_same(whole, p
     assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-@pytest.mark.parametrize(
-    "objective", [pytest.param("minimum_risk", marks=pytest.mark.long), "scheduled_sampling"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("objective", ["minimum_risk", "scheduled_sampling"])
 def test_an_objective_that_draws_continues_with_the_same_draws(program, tmp_path, objective):
     (tmp_path / "kill.py").write_text(KILL)
     run = [
@@ -225,7 +225,11 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
 
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGTERM, 143), (signal.SIGINT, 130), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long)],
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long),
+    ],
 )
 def test_a_signal_saves_within_a_step_and_the_same_command_continues(
     whole, launch, program, tmp_path, number, status
@@ -272,17 +276,16 @@ def test_a_signal_before_the_first_and_after_the_last_step_ends_with_its_status(
         assert_same_result(whole[0], tmp_path / "runs/baseline/run")
 
 
-def test_ctrl_c_while_a_run_is_scored_says_that_the_same_command_continues(program, tmp_path):
+def test_ctrl_c_while_a_run_is_scored_says_that_the_same_command_continues(unfinished, program, tmp_path):
     def scored(*arguments, **options):
         raise KeyboardInterrupt
 
     def stops():
         scoring.score_searches = scored
 
-    run = [*TINY, "trainer.max_epochs=1"]
-    done = program(*run, cwd=tmp_path, prepare=stops, check=130)
+    done = program(*RUN, "name=run", cwd=tmp_path, prepare=stops, check=130)
     assert "the same command continues" in done.text
-    assert "test" in program(*run, cwd=tmp_path, check=0).text
+    assert not (unfinished / "metrics.json").exists()
 
 
 def raises():
@@ -321,7 +324,8 @@ def test_exceptions_in_a_circle_end_in_a_line(capsys):
     assert "No space left" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["source.json", pytest.param("config.yaml", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["source.json", "config.yaml"])
 def test_a_kill_while_a_file_is_written_loses_nothing_and_training_longer_goes_on(
     whole, program, tmp_path, name
 ):
@@ -363,7 +367,9 @@ def unfinished(whole, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("damage", ["missing", "changed", pytest.param("cut", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "damage", ["changed", *(pytest.param(each, marks=pytest.mark.long) for each in ("missing", "cut"))]
+)
 def test_the_checkpoint_before_a_damaged_or_missing_one_continues(
     whole, unfinished, program, tmp_path, damage
 ):

@@ -127,7 +127,7 @@ def test_checkpoints_of_another_run_are_not_replaced(run, tmp_path, monkeypatch)
     assert len((tmp_path / "runs/baseline/debug_fast/checkpoints/a-step=4.ckpt").read_bytes()) < 40
 
 
-@pytest.mark.parametrize("moment", ["moved", "begun"])
+@pytest.mark.parametrize("moment", ["moved", pytest.param("begun", marks=pytest.mark.long)])
 def test_an_overwrite_that_is_killed_before_its_first_checkpoint_has_not_been(moment, run, program):
     def dies():
         rename, count = Path.rename, iter(range(99))
@@ -226,7 +226,7 @@ def test_a_card_that_was_changed_is_kept(run, tmp_path):
     pytest.param("export attention MODEL -o out.html", "out.html", marks=pytest.mark.long),
     pytest.param("show MODEL dog --no-open -o out.html", "out.html", marks=pytest.mark.long),
     ("demo MODEL --sentence dog --no-open", "demo.html"),
-    ("export onnx MODEL -o graphs", "graphs/step.onnx"),
+    pytest.param("export onnx MODEL -o graphs", "graphs/step.onnx", marks=pytest.mark.long),
     ("export model MODEL -o folder", "folder/net.py"),
 ])  # fmt: skip
 def test_an_export_replaces_its_own_files_and_no_others(command, name, run, program, tmp_path):
