@@ -16,11 +16,10 @@ from seq2seq.models.start import start_from
 from seq2seq.run.earlier import Earlier
 from seq2seq.run.folder import save_config
 from seq2seq.run.sizes import sizes
-from seq2seq.settings.config import composed, settings_of
 from seq2seq.training import TranslationModule, moving_average
 from seq2seq.training.kept import checkpoint_to_keep, end_in_words, kept_in_words
 from seq2seq.training.resume import DurableCheckpointIO, ResumeState
-from tests.small import model_of
+from tests.small import model_of, settings_with
 from tests.training.test_module import TRAINER
 from tests.training.test_schedules import SCHEDULES
 
@@ -309,8 +308,7 @@ def test_two_weights_do_not_become_one_without_a_word(tie):
 
 def test_a_run_that_starts_from_another_model_is_another_run_and_another_search_has_other_scores(tmp_path):
     def config_of(*overrides):
-        with composed(overrides) as config:
-            return settings_of(config, overrides, tmp_path).values
+        return settings_with(*overrides).values
 
     first = config_of("init_from=a", "decoding.beam_size=5")
     earlier = Earlier(tmp_path, {"init_from": "a", "decoding.beam_size": 5})

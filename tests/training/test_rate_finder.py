@@ -8,9 +8,12 @@ from tests.conftest import TINY
 
 FINDER = "callbacks=lr_finder", "callbacks.lr_finder.num_training_steps=14", "callbacks.lr_finder.min_lr=1e-3"
 TAIL = (
-    *(each for each in TINY if not each.startswith(("scheduler", "name"))),
+    *(each for each in TINY if not each.startswith(("scheduler", "name", "decoding.beam", "callbacks."))),
     "data=grammar",
     "scheduler=constant",
+    "decoding=greedy",
+    "callbacks.attention=null",
+    "callbacks.samples=null",
 )
 
 
