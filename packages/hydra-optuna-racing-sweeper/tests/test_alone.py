@@ -70,6 +70,7 @@ def test_nothing_else_is_there(python, tmp_path):
     assert run(python, tmp_path, "-c", code) == "[]\n"
 
 
+@pytest.mark.long
 def test_the_readme_of_the_launcher(python, tmp_path):
     waiting, background = commands_of(LAUNCHER, tmp_path)
     assert run(python, tmp_path, *waiting).count("completed") == 3

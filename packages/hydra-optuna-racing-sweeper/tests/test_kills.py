@@ -62,27 +62,21 @@ def kill(connection, cursor, statement, *_):
 
 
 @pytest.mark.parametrize(
-    "statement", ["UNIQUE INDEX ix_studies_study_name", "CREATE TABLE trials", "INTO alembic_version"]
+    ("statement", "storage"),
+    [
+        ("UNIQUE INDEX ix_studies_study_name", []),
+        ("CREATE TABLE trials", ["hydra.sweeper.storage=sqlite:///mine.db"]),
+        ("INTO alembic_version", []),
+    ],
 )
-@pytest.mark.parametrize("storage", ["optuna.db", "mine.db"])
-def test_a_search_that_is_killed_while_its_database_is_made_can_be_run_again(tmp_path, statement, storage):
-    (tmp_path / "app.py").write_text(KILLED_WITHIN + APP)
-    line = [
-        sys.executable,
-        "app.py",
-        "-m",
-        "hydra/sweeper=optuna",
-        "hydra.sweeper.n_trials=1",
-        "hydra.sweep.dir=out",
-        "x=1,2",
-    ]
-    line += [] if storage == "optuna.db" else [f"hydra.sweeper.storage=sqlite:///{storage}"]
-    for environment, status in (({"KILL_AT": statement}, -signal.SIGKILL), ({}, 0), ({}, 0)):
-        done = subprocess.run(
-            line, cwd=tmp_path, env=os.environ | environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == status, done.stdout + done.stderr
-    assert "trial 0" in done.stdout
+def test_a_search_that_is_killed_while_its_database_is_made_can_be_run_again(app, statement, storage):
+    script = app.folder / "app.py"
+    script.write_text(KILLED_WITHIN + script.read_text())
+    line = "-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "hydra.sweep.dir=out", "x=1,2", *storage
+    killed = app.launch(*line, prepare=lambda: os.environ.update(KILL_AT=statement))
+    assert killed.wait() == -signal.SIGKILL, killed.text
+    app(*line, check=0)
+    assert "trial 0" in app(*line, check=0).text
 
 
 @pytest.mark.long

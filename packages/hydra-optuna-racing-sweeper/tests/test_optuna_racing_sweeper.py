@@ -112,45 +112,48 @@ def test_kinds_of_parameters(app):
     assert {row["kind"] for row in found} == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("x=interval(3,1)", "x=interval(3,1): "),
-        ("x=tag(log,interval(0,1))", "x=tag(log,interval(0,1)): "),
-        ("x=tag(log,range(1,9,2))", "x=tag(log,range(1,9,2)): "),
-        ("x=tag(loguniform,interval(1e-6,1))", "x=tag(loguniform,interval(1e-6,1)): the tag loguniform "),
-        ("x=tag(Log,log,range(1,9))", "x=tag(Log,log,range(1,9)): the tag Log "),
-        ("x=tag(log,choice(1,2))", "x=tag(log,choice(1,2)): a choice "),
-        ("x=range(3,3)", "x=range(3,3): there is no number"),
-        ("hydra.sweeper.n_jobs=0", "hydra.sweeper.n_jobs=0"),
-        ("hydra.sweeper.n_trials=-1", "hydra.sweeper.n_trials=-1"),
-        ("hydra.sweeper.direction=up", "hydra.sweeper.direction=up"),
-        ("hydra.sweeper.max_runs=0", "hydra.sweeper.max_runs=0"),
-        ("hydra.sweeper.max_failure_rate=-1", "hydra.sweeper.max_failure_rate=-1"),
-        ("hydra.sweeper.max_failure_rate=nan", "hydra.sweeper.max_failure_rate=nan"),
-        ("hydra/sweeper/sampler=grid", "hydra.sweeper.sampler._target_=optuna.samplers.BruteForceSampler: "),
-        ("hydra/sweeper/sampler=cmaes", "hydra.sweeper.sampler._target_=optuna.samplers.CmaEsSampler: "),
-        ("+hydra.sweeper.sampler.no_such=1", "hydra.sweeper.sampler._target_=optuna.samplers.TPESampler: "),
-        ("+hydra.sweeper.pruner.no_such=1", "hydra.sweeper.pruner._target_=optuna.pruners.NopPruner: "),
-        ("hydra.sweeper.storage=foo", "hydra.sweeper.storage=foo: "),
-        ("hydra.sweeper.storage=sqlite:////nosuch/x.db", "hydra.sweeper.storage=sqlite:////nosuch/x.db: "),
-        ("hydra.sweeper.params={kind:[a,b]}", "hydra.sweeper.params: kind has the list"),
-    ],
-)
-def test_a_space_that_is_none_and_senseless_values_are_refused(given, said, app, monkeypatch):
+REFUSED = [
+    ("x=interval(3,1)", "x=interval(3,1): "),
+    ("x=tag(log,interval(0,1))", "x=tag(log,interval(0,1)): "),
+    ("x=tag(log,range(1,9,2))", "x=tag(log,range(1,9,2)): "),
+    ("x=tag(loguniform,interval(1e-6,1))", "x=tag(loguniform,interval(1e-6,1)): the tag loguniform "),
+    ("x=tag(Log,log,range(1,9))", "x=tag(Log,log,range(1,9)): the tag Log "),
+    ("x=tag(log,choice(1,2))", "x=tag(log,choice(1,2)): a choice "),
+    ("x=range(3,3)", "x=range(3,3): there is no number"),
+    ("hydra.sweeper.n_jobs=0", "hydra.sweeper.n_jobs=0"),
+    ("hydra.sweeper.n_trials=-1", "hydra.sweeper.n_trials=-1"),
+    ("hydra.sweeper.direction=up", "hydra.sweeper.direction=up"),
+    ("hydra.sweeper.max_runs=0", "hydra.sweeper.max_runs=0"),
+    ("hydra.sweeper.max_failure_rate=-1", "hydra.sweeper.max_failure_rate=-1"),
+    ("hydra.sweeper.max_failure_rate=nan", "hydra.sweeper.max_failure_rate=nan"),
+    ("hydra/sweeper/sampler=grid", "hydra.sweeper.sampler._target_=optuna.samplers.BruteForceSampler: "),
+    ("hydra/sweeper/sampler=cmaes", "hydra.sweeper.sampler._target_=optuna.samplers.CmaEsSampler: "),
+    ("+hydra.sweeper.sampler.no_such=1", "hydra.sweeper.sampler._target_=optuna.samplers.TPESampler: "),
+    ("+hydra.sweeper.pruner.no_such=1", "hydra.sweeper.pruner._target_=optuna.pruners.NopPruner: "),
+    ("hydra.sweeper.storage=foo", "hydra.sweeper.storage=foo: "),
+    ("hydra.sweeper.storage=sqlite:////nosuch/x.db", "hydra.sweeper.storage=sqlite:////nosuch/x.db: "),
+    ("hydra.sweeper.params={kind:[a,b]}", "hydra.sweeper.params: kind has the list"),
+]
+"""What is typed, and with what the refusal begins."""
+
+
+def test_a_space_that_is_none_and_senseless_values_are_refused(app, monkeypatch):
     monkeypatch.setitem(sys.modules, "cmaes", None)  # as where it is not installed
-    line = SEARCH[:-1] if "params" in given else SEARCH
-    done = app(*line, "+y=interval(0,1)", "+z=interval(0,1)", given, check=1)
-    assert done.text.startswith(said)
-    assert "Traceback" not in done.text
+    more = "+y=interval(0,1)", "+z=interval(0,1)"
+    texts = app.refusals(
+        [[*(SEARCH[:-1] if "params" in given else SEARCH), *more, given] for given, _ in REFUSED]
+    )
+    for (given, said), text in zip(REFUSED, texts, strict=True):
+        assert text.startswith(said), given
+        assert "Traceback" not in text
     assert not (app.folder / "log.txt").exists()
 
 
-@pytest.mark.parametrize("given", [["x=3"], ["hydra.sweeper.params={x:3}"], []])
-def test_a_search_of_nothing_is_refused(given, app):
-    done = app(*GRID, *given, "hydra.sweeper.n_trials=3", check=1)
-    assert "nothing to search" in done.text.splitlines()[0]
-    assert "Traceback" not in done.text
+def test_a_search_of_nothing_is_refused(app):
+    given = ["x=3"], ["hydra.sweeper.params={x:3}"], []
+    for text in app.refusals([[*GRID, *each, "hydra.sweeper.n_trials=3"] for each in given]):
+        assert "nothing to search" in text.splitlines()[0]
+        assert "Traceback" not in text
     assert not (app.folder / "log.txt").exists()
 
 
@@ -257,13 +260,13 @@ def test_reports_of_another_job_in_its_folder_do_not_end_a_job(app):
     assert ("worse_and_worse", "pruned") in ends
 
 
-@pytest.mark.parametrize("launcher", ["basic", "subprocess"])
 @pytest.mark.parametrize(
-    ("result", "directions"),
+    ("launcher", "result", "directions"),
     [
-        ("numpy.float32(config.x / 2)", "minimize"),
-        ("numpy.array(config.x / 2)", "minimize"),
-        ("(config.x / 2, numpy.float32(3))", "[minimize,maximize]"),
+        ("basic", "numpy.float32(config.x / 2)", "minimize"),
+        ("subprocess", "numpy.array(config.x / 2)", "minimize"),
+        ("basic", "(config.x / 2, numpy.float32(3))", "[minimize,maximize]"),
+        ("subprocess", "(config.x / 2, numpy.float32(3))", "[minimize,maximize]"),
     ],
 )
 def test_numbers_of_other_libraries_and_tuples_are_results(launcher, result, directions, app):
@@ -276,19 +279,20 @@ def test_numbers_of_other_libraries_and_tuples_are_results(launcher, result, dir
     )
 
 
-@pytest.mark.parametrize(
-    ("result", "directions", "wanted"),
-    [
+def test_a_result_that_does_not_fit_the_directions_is_a_failure(app):
+    rows = (
         ("[1.0,2.0]", "minimize", "a finite number"),
         ("1.0", "[minimize,maximize]", "2 finite numbers"),
         ("str(config.x)", "minimize", "a finite number"),
-    ],
-)
-def test_a_result_that_does_not_fit_the_directions_is_a_failure(result, directions, wanted, app):
-    done = app(*GRID, "x=1,3", f"result='{result}'", f"hydra.sweeper.direction={directions}",
-               "hydra/launcher=basic", check=1)  # fmt: skip
-    assert "its result is" in done.text
-    assert f"it must be {wanted}" in done.text
+    )
+    texts = app.refusals(
+        [*GRID, "x=1,3", f"result='{result}'", f"hydra.sweeper.direction={directions}", "hydra/launcher=basic",
+         f"hydra.sweep.dir=out{number}"]
+        for number, (result, directions, _) in enumerate(rows)
+    )  # fmt: skip
+    for (_, _, wanted), text in zip(rows, texts, strict=True):
+        assert "its result is" in text
+        assert f"it must be {wanted}" in text
 
 
 def test_keys_with_the_name_of_a_column_have_one_of_their_own(app):
