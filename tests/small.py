@@ -211,9 +211,13 @@ def forget_checksums(folder):
 
 @cache
 def settings_of_choices(*choices):
-    """The settings of choices of groups, which are composed once; None if they cannot be composed alone."""
+    """The settings of choices, which are composed once; None if they cannot be composed alone."""
     with suppress(Exception), composed(choices) as config:
         return settings_of(config, choices, "run")
+
+
+NEEDED = "data.source_language", "data.target_language", "data.train.source", "data.train.target"
+"""Keys without which some corpora cannot be composed."""
 
 
 FOLLOWED = r"[+~].*|(hydra|paths)\..*|name|experiment_name|seed|ckpt_path|.*(dropout|_target_)"
@@ -222,14 +226,15 @@ FOLLOWED = r"[+~].*|(hydra|paths)\..*|name|experiment_name|seed|ckpt_path|.*(dro
 
 def settings_with(*overrides):
     """The settings of overrides, whose keys are set without composing again; None if a key needs composing."""
-    choices = tuple(each for each in overrides if (CONF / each.partition("=")[0]).is_dir())
+    choices = [each for each in overrides if (CONF / each.partition("=")[0]).is_dir()]
     keys = [each.partition("=")[0] for each in overrides if each not in choices]
-    settings = settings_of_choices(*choices)
+    first = {each.partition("=")[0]: each for each in reversed(overrides)}
+    settings = settings_of_choices(*choices, *(first[key] for key in NEEDED if key in first))
     known = {} if settings is None else flat(OmegaConf.to_container(settings.config))
     if any(key not in known or re.fullmatch(FOLLOWED, key) for key in keys) or not known:
         return None
     given = given_keys(overrides)
-    values = {key: value for key, value in given.items() if key not in settings.given}
+    values = {key: value for key, value in given.items() if settings.given.get(key, given) != value}
     return replace(settings.updated(values), given=given)
 
 

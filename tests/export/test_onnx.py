@@ -73,7 +73,14 @@ def assert_graphs_compute(model, encode, advance, batches):
                 assert_close(found[f"state_{place}"], each)
 
 
-@pytest.mark.parametrize("variant", MODELS)
+USUAL = ("additive", "dot", "bridge_and_readout", "token_in_query", "sparse_coverage", "local_p_heads", "monotonic", "lstm",
+         "luong", "plain", "transformer_tied")  # fmt: skip
+"""Models of which each has something that the others have not."""
+
+
+@pytest.mark.parametrize(
+    "variant", [*USUAL, *(pytest.param(each, marks=pytest.mark.long) for each in MODELS if each not in USUAL)]
+)
 def test_encoder_and_steps_are_those_of_the_program_for_any_batch_and_length(variant, tmp_path):
     model = model_of(**MODELS[variant]).float()
     batches = (SENTENCES, SENTENCES[:1], [[4] * 30, [3]])

@@ -194,6 +194,9 @@ def test_a_checkpoint_continues_by_its_path_and_the_run_then_from_its_own(here, 
     before, after = json.loads((tiny_run / "metrics.json").read_text()), finished(here, "begun")
     assert (after["epochs"], after["steps"] * before["epochs"]) == (3, before["steps"] * 3)
     done = program(*run, "trainer.max_epochs=4", limit, cwd=here, check=0)
+    assert re.search(
+        rf"^continues .*step {after['steps']}, .*epoch 3\b.*last\.ckpt$", done.text, re.MULTILINE
+    )
     assert "epoch   4/" in done.text
     assert "epoch   3/" not in done.text
     assert hparams_of(here / "runs/baseline/begun")["trainer.max_epochs"].number_value == 4

@@ -244,18 +244,13 @@ def test_another_configuration_under_a_name_names_at_most_three_keys(here, progr
     assert len(re.findall(r"\(now ", done.text)) <= 3
 
 
-def test_a_finished_run_says_so_with_its_scores_and_a_longer_one_goes_on(program, tiny_run, tmp_path):
+def test_a_finished_run_says_so_with_its_scores_and_is_overwritten(program, tiny_run, tmp_path):
     shutil.copytree(tiny_run.parents[1], tmp_path / "runs")
     same = *TINY, "seed=3"
     done = program(*same, "trainer.max_epochs=2", cwd=tmp_path, check=0)
     assert re.search(r"is finished; .*\bname=debug_fast trainer\.max_epochs=… goes on", done.text)
     assert "BLEU" in done.text
     suggested = next(line for line in done.text.splitlines() if line.startswith("translate "))
-    (kept,) = tmp_path.rglob("metrics.json")
-    steps = json.loads(kept.read_text())["steps"]
-    done = program(*same, "trainer.max_epochs=3", cwd=tmp_path, check=0)
-    assert "is finished" not in done.text
-    assert re.search(rf"^continues .*step {steps}, .*epoch 2\b.*last\.ckpt$", done.text, re.MULTILINE)
     same = *same, "scheduler.warmup_steps=99", "name=debug_fast"
     done = program(*same, "trainer.max_epochs=2", "overwrite=true", cwd=tmp_path, check=0)
     assert "is finished" not in done.text
