@@ -14,6 +14,7 @@ from seq2seq.models.folder import load_model_folder, save_model_folder
 from seq2seq.run.checks import check_early
 from seq2seq.settings.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
+from tests.small import settings_with, train
 
 LINES = [f"the {n} cats see a dog ." for n in range(40)]
 
@@ -216,8 +217,7 @@ def test_a_key_without_an_effect_is_named_with_what_it_needs(
     Path("b").write_text("Un chat .\n" * 30)
     Path("links").write_text("0-0\n" * 30)
     Path("c").write_text("".join(f"A cat {n} .\tUn chat {n} .\n" for n in range(30)))
-    with composed(overrides) as config:
-        check_early(settings_of(config, overrides, "run"))
+    check_early(settings_with(*overrides))
     lines = [line for line in capsys.readouterr().err.splitlines() if "no effect" in line]
     assert len(lines) == (needed is not None)
     assert needed is None or needed in lines[0]
@@ -259,7 +259,7 @@ def test_a_model_to_start_from_is_not_given_what_it_would_ignore(overrides, said
     Path("other.ckpt").write_bytes(b"")
     Path("vectors.txt").write_text("dog 1 2\n")
     with pytest.raises(InputError, match=said):
-        seq2seq.train(*TINY, "init_from=grammar-en-fr", "optimizer.lr=1e-9", *overrides)
+        train("debug=fast", "init_from=grammar-en-fr", "optimizer.lr=1e-9", *overrides)
 
 
 def test_one_embedding_is_not_given_the_vectors_of_two_files(tmp_path, monkeypatch):

@@ -65,7 +65,8 @@ def kill(connection, cursor, statement, *_):
     ("statement", "storage"),
     [
         ("UNIQUE INDEX ix_studies_study_name", []),
-        ("CREATE TABLE trials", ["hydra.sweeper.storage=sqlite:///mine.db"]),
+        ("UNIQUE INDEX ix_studies_study_name", ["hydra.sweeper.storage=sqlite:///mine.db"]),
+        ("CREATE TABLE trials", []),
         ("INTO alembic_version", []),
     ],
 )
