@@ -72,8 +72,10 @@ def import_what_programs_import():
     GlobalHydra.instance().clear()
 
 
-def beginnings(folder):
-    """Write the first lines of each split of the built-in corpora, of which `debug=fast` reads 256; return them by name."""
+@pytest.fixture(scope="session")
+def built_in(tmp_path_factory):
+    """Path of a built-in corpus by its name, with the first lines of each split, of which `debug=fast` reads 256."""
+    folder = tmp_path_factory.mktemp("corpora")
     for name in ("everyday", "grammar"):
         counts, kept = Counter(), []
         for line in lzma.open(ROOT / f"data/{name}/corpus.tsv.xz", "rt", encoding="utf-8"):
@@ -84,12 +86,21 @@ def beginnings(folder):
     return folder.joinpath
 
 
+@pytest.fixture
+def short_corpora(built_in, monkeypatch):
+    """What this process trains on has the beginnings of the built-in corpora, which are read in no time."""
+    from seq2seq.data.corpora import everyday, grammar
+
+    for corpus in (everyday, grammar):
+        monkeypatch.setattr(corpus, "built_in", built_in)
+
+
 @pytest.fixture(scope="session")
-def launch():
+def launch(built_in):
     """Start a program of the repository with arguments, in a folder; returns a `Program`."""
     import_what_programs_import()
     folder = Path(tempfile.mkdtemp(prefix="programs "))
-    numbers, built_in = iter(range(10**9)), beginnings(folder)
+    numbers = iter(range(10**9))
 
     def prepared(prepare):
         """Return what a program of a tiny run does first: its corpora are short, which take a fifth of its time."""

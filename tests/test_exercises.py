@@ -9,6 +9,8 @@ import pytest
 import seq2seq
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.usefixtures("short_corpora")
+
 PAGE = ROOT / "docs/tutorials/exercises.md"
 LINES = re.findall(r"^python train\.py (?!-m)(.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 

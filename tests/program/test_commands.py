@@ -23,6 +23,8 @@ from tensorboard_attention.event_files import read_steps
 from tests.conftest import ROOT, TINY
 from tests.small import built_in_pairs, forget_checksums, model_of, tokenizers_of
 
+pytestmark = pytest.mark.usefixtures("short_corpora")
+
 SENTENCES = "I see it.\n\nThe cat doesn't like the red cars.\n"
 
 

@@ -25,6 +25,8 @@ from seq2seq.run.finishing import write_hparams
 from seq2seq.run.fitting import warn_of_slow_precision
 from tests.conftest import ROOT, TINY
 
+pytestmark = pytest.mark.usefixtures("short_corpora")
+
 BROKEN = """
 class Broken(Convolution):
     def forward(self, embedded, lengths):

@@ -16,6 +16,8 @@ from seq2seq.settings.config import complete, composed, settings_of
 from tests.conftest import ROOT, TINY
 from tests.small import settings_with, train
 
+pytestmark = pytest.mark.usefixtures("short_corpora")
+
 LINES = [f"the {n} cats see a dog ." for n in range(40)]
 
 

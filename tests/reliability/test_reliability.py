@@ -26,6 +26,8 @@ from seq2seq.settings.application import APPLICATION
 from tests.conftest import TINY
 from tests.small import forget_checksums
 
+pytestmark = pytest.mark.usefixtures("short_corpora")
+
 RUN = (
     "data.max_examples=48", "data.batch_size=4", "trainer.max_epochs=2", "model.embedding_size=16",
     "model.encoder.hidden_size=16", "model.decoder.hidden_size=32", "model.decoder.readout_size=16",

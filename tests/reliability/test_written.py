@@ -17,6 +17,8 @@ from seq2seq.run.run import run as run_of
 from seq2seq.settings.config import composed, settings_of
 from tests.conftest import TINY
 
+pytestmark = pytest.mark.usefixtures("short_corpora")
+
 OF_HYDRA = "train.log", ".hydra/config.yaml"
 FOLDERS = (
     "",
