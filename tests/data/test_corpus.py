@@ -157,7 +157,7 @@ def test_a_file_whose_name_is_a_pattern_too_is_the_file(tmp_path):
 
 
 def test_a_task_that_has_no_more_pairs_says_so(monkeypatch):
-    monkeypatch.setattr("seq2seq.data.tasks.PATIENCE", 2000)
+    monkeypatch.setattr("seq2seq.data.tasks.PATIENCE", 200)
     with pytest.raises(InputError, match=r"data\.validation_pairs=400,000"):
         task_pairs("dates", "validation", 400_000, 1, "en")
 
