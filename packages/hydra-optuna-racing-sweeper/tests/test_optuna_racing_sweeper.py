@@ -405,6 +405,7 @@ def test_known_values_outside_of_the_space_are_refused(given, said, app):
     assert not (app.folder / "log.txt").exists()
 
 
+@pytest.mark.long
 def test_a_search_goes_on_from_the_finished_runs_of_a_grid(app):
     result = "config.x + config.seed / 100 + 0 / (config.seed + config.x < 5)"
     config = CONFIG | {"seed": 1, "result": result, "metric": "loss"}
