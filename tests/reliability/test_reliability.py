@@ -222,7 +222,7 @@ def test_a_killed_run_on_a_corpus_on_disk_continues_to_the_same_result(program, 
     at = "on_train_batch_start 13"  # after the checkpoint of step 12, within the second epoch
     assert program(*killed, cwd=tmp_path / "killed", KILL_AT=at).status == -signal.SIGKILL
     program(*killed, cwd=tmp_path / "killed", check=0)
-    assert_same_result(*(tmp_path / folder / "runs/baseline/run" for folder in ("whole", "killed")))
+    assert_same_result(*(tmp_path / folder / "runs/large/run" for folder in ("whole", "killed")))
 
 
 @pytest.mark.parametrize(
