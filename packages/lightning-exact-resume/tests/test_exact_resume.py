@@ -160,7 +160,9 @@ class MidWrite(io.StringIO):
 def said(monkeypatch, caplog):
     """Lines that the package has logged; what a program that is loaded makes of them is left out."""
     monkeypatch.setattr(sys, "stderr", sys.stderr)
-    monkeypatch.setattr(logging.getLogger("lightning_exact_resume"), "filters", [])
+    logger = logging.getLogger("lightning_exact_resume")
+    monkeypatch.setattr(logger, "propagate", True)
+    monkeypatch.setattr(logger, "handlers", [])
     return lambda: [each.getMessage() for each in caplog.records if each.name == "lightning_exact_resume"]
 
 

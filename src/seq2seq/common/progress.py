@@ -31,6 +31,19 @@ def tell(text: str) -> None:
     print(text, flush=True)
 
 
+def heard(package: str, say: Callable[[str], None]) -> None:
+    """Say what a package logs, information and warnings, in place of its own words."""
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.getMessage())
+
+    logger = logging.getLogger(package)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(Said())
+
+
 def warn(text: str) -> None:
     """Print a warning on standard error, and log it."""
     LOG.warning(text)

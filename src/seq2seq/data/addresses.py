@@ -1,7 +1,6 @@
 """Files that are read: at addresses, by patterns, and those of folders of runs and models."""
 
 import json
-import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from bitext import FormatError, is_address
 from bitext import matching as files_of
 from bitext import on_disk as copied
 from seq2seq.common.errors import InputError
-from seq2seq.common.progress import announce
+from seq2seq.common.progress import announce, heard
 
 __all__ = [
     "is_address", "listed_in", "matching", "on_disk", "overrides_of", "read_file", "read_json", "refusing",
@@ -37,17 +36,7 @@ def refusing(before: str = "", after: str = "") -> Iterator[None]:
 matching, on_disk = refusing()(files_of), refusing()(copied)
 
 
-class _Announced(logging.Handler):
-    """Announces what bitext reads from afar."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        announce(record.getMessage())
-
-
-LOG = logging.getLogger("bitext")
-LOG.setLevel(logging.INFO)
-LOG.propagate = False
-LOG.addHandler(_Announced())
+heard("bitext", announce)  # what it reads from afar
 
 
 def read_file(path: Path, limit: int = MAX_FILE) -> bytes:

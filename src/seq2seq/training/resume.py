@@ -1,6 +1,5 @@
 """What a run adds to `lightning_exact_resume`: the list of its files, the checksums of its text, its own exceptions."""
 
-import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,19 +12,14 @@ from lightning_exact_resume import CheckpointError, Interrupted
 from lightning_exact_resume import DurableCheckpointIO as ExactCheckpointIO
 from lightning_exact_resume import ResumeState as ExactState
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.common.progress import warn
+from seq2seq.common.progress import heard, warn
 from seq2seq.common.written import claim, is_own
 from seq2seq.data.datamodule import prepared_of
 
 START_AGAIN = "remove it to start again"
 
 
-def _warned(record: logging.LogRecord) -> bool:
-    warn(record.getMessage())
-    return False
-
-
-logging.getLogger("lightning_exact_resume").addFilter(_warned)
+heard("lightning_exact_resume", warn)
 
 
 @contextmanager
