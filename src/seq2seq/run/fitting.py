@@ -39,9 +39,10 @@ def fit(
 
     warn_of_slow_precision(trainer)
     announce("training" if checkpoint is None else f"training from {checkpoint}")
-    before, start = squares(module), score_of_start(trainer, module, data, settings)
+    before = squares(module)
     try:
         with trained_by(settings.config), in_own_words():
+            start = score_of_start(trainer, module, data, settings)
             fit_or_stop(trainer, module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
     except (TrainingFailed, TrainingInterrupted):
         if trainer.is_global_zero:  # the first process reports what became of all
@@ -104,15 +105,8 @@ def score_of_start(
 
     if settings.config.init_from is None or settings.dry or not trainer.is_global_zero:
         return {}
-    alone = {
-        "devices": 1,
-        "num_nodes": 1,
-        "strategy": "auto",
-        "callbacks": [],
-        "logger": False,
-        "profiler": None,
-    }
-    quiet = {"enable_checkpointing": False, "enable_progress_bar": False, "max_time": None}
+    alone = {"devices": 1, "num_nodes": 1, "strategy": "auto", "callbacks": [], "logger": False}
+    quiet = {"enable_checkpointing": False, "enable_progress_bar": False, "max_time": None, "profiler": None}
     with isolate_rng():
         return build(settings.config.trainer, **alone, **quiet).validate(module, data, verbose=False)[0]
 
