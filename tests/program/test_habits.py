@@ -278,9 +278,15 @@ def test_values_that_lightning_takes_train(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     steps = ["trainer.max_epochs=null", "trainer.max_steps=2", "trainer.max_time={minutes:9}"]
-    first = seq2seq.train(*TINY, *steps, "name=a", "trainer.precision=64-true", "trainer.log_every_n_steps=0",
-                          "+logger.mine._target_=plain_logger.Plain")  # fmt: skip
+    given = [*TINY, *steps, "name=a", "trainer.precision=64-true", "trainer.log_every_n_steps=0",
+             "+logger.mine._target_=plain_logger.Plain"]  # fmt: skip
+    first = seq2seq.train(*given)
     assert first.metrics["steps"] == 2
+    elsewhere = [
+        "callbacks.periodic.every_n_train_steps=9",
+        "data.num_workers=1",
+    ]  # the same run all the same
+    assert seq2seq.train(*given, *elsewhere).metrics == first.metrics
     others = [each for each in TINY if not each.startswith("callbacks.")]
     bare = seq2seq.train(*others, "name=b", "~logger", "~callbacks", "~model.encoder.embedding_dropout",
                          "trainer.limit_val_batches=0", "trainer.num_sanity_val_steps=0")  # fmt: skip

@@ -164,14 +164,12 @@ def build_trainer(settings: Settings, step: int | None) -> "pl.Trainer":
     config = settings.config
     # what an earlier start wrote after the checkpoint is hidden
     purged = {"purge_step": 0 if step is None else step + 1}
-    nodes = {name: node for name, node in config.logger.items() if node}
-    targets = {name: target_of(f"logger.{name}", node._target_) for name, node in nodes.items()}
-    of_tensorboard = {
-        name
-        for name, kind in targets.items()
-        if isinstance(kind, type) and issubclass(kind, TensorBoardLogger)
-    }
-    loggers = [build(node, **(purged if name in of_tensorboard else {})) for name, node in nodes.items()]
+    loggers = []
+    for name, node in config.logger.items():
+        if node:
+            kind = target_of(f"logger.{name}", node._target_)
+            writes_events = isinstance(kind, type) and issubclass(kind, TensorBoardLogger)
+            loggers.append(build(node, **(purged if writes_events else {})))
     callbacks = [build(node) for node in config.callbacks.values() if node]
     for key, kind in (("enable_progress_bar", ProgressBar), ("enable_checkpointing", Checkpoint)):
         if not config.trainer.get(key, True):  # such as in a pipe

@@ -19,8 +19,8 @@ MAY_DIFFER = (
     "paths", "hydra", "name", "experiment_name", "threads", "ckpt_path", "overwrite", "metric", "logger", "decoding",
     "trainer.max_epochs", "trainer.max_steps", "trainer.max_time", "trainer.enable_progress_bar", "trainer.enable_model_summary",
     "trainer.enable_checkpointing", "trainer.log_every_n_steps", "trainer.profiler", "trainer.default_root_dir",
-    "data.root", "data.num_workers", "callbacks.periodic", "callbacks.attention", "callbacks.samples", "callbacks.epoch_lines", "callbacks.report", "callbacks.progress",
-    "callbacks.checkpoint.dirpath", "scheduler.total_steps",
+    "data.root", "data.num_workers", "callbacks.attention", "callbacks.samples", "callbacks.epoch_lines", "callbacks.report",
+    "callbacks.progress", "callbacks.periodic", "callbacks.checkpoint.dirpath", "scheduler.total_steps",
 )  # fmt: skip
 """Keys and nodes that may change between a run and its continuation: longer training, other pictures and places."""
 
