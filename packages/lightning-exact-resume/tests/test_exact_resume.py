@@ -261,8 +261,10 @@ def test_a_signal_before_the_first_or_after_the_last_step_is_the_same_exception(
         pass
 
     setattr(Early, hook, lambda *_: signal.raise_signal(number))
+    before = signal.getsignal(number)
     with pytest.raises(Interrupted, match=number.name):
         trained(tmp_path, Early(), max_epochs=1)
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize("batch", [2, 7, 13, 20])

@@ -138,6 +138,7 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
     stops = [each for each in callbacks if isinstance(each, StopOnSignal)]
     # their handlers come before all else
     callbacks[:0] = [LambdaCallback(on_sanity_check_start=each.on_sanity_check_start) for each in stops]
+    before = signal.getsignal(signal.SIGINT)
     try:
         trainer.fit(*arguments, **options)
     except SystemExit as end:  # Lightning's
@@ -148,5 +149,8 @@ def fit(trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
         if isinstance(end.__context__, KeyboardInterrupt):
             raise Interrupted(signal.SIGINT) from None
         raise
+    finally:
+        if signal.getsignal(signal.SIGINT) is not before:  # Lightning leaves Ctrl-C ignored after one
+            signal.signal(signal.SIGINT, before)
     if trainer.received_sigterm:
         raise Interrupted(signal.SIGTERM)
