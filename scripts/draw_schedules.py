@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 from torch.optim.lr_scheduler import ExponentialLR, LinearLR, ReduceLROnPlateau, SequentialLR
 
+from lightning_exact_resume import schedule_of
 from seq2seq.run.building import build
 from seq2seq.settings.application import CONF
-from seq2seq.training.schedules import schedule_of
 
 STEPS, EPOCH = 1_000, 100
 LOSSES = [3.0, 2.0, 1.5, *7 * [1.5]]

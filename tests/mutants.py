@@ -174,8 +174,10 @@ MUTANTS = {
         ("found = self.translations | blank", "found = self.translations"),
         ("if data is not self._data:", "if self._data is None:"),
     ],
-    "training/schedules.py": [
+    f"{EXACT}/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
+    ],
+    "training/schedules.py": [
         ("number = step + 1", "number = step"),
         ("(step + 1) / max(warmup_steps, 1)", "step / max(warmup_steps, 1)"),
     ],

@@ -75,7 +75,7 @@ def test_the_table_of_groups_is_told_and_logged(program, tmp_path):
     told = program(*TINY, *given, "trainer.max_epochs=1", cwd=tmp_path, check=0).text
     log = (tmp_path / "runs/baseline/debug_fast/train.log").read_text(encoding="utf-8")
     for begin, end in (
-        ("encoder: ", "lr 0.0001, weight_decay 0, frozen for 1 epoch"),
+        ("encoder: ", "lr 0.0001, weight_decay 0, frozen until epoch 2"),
         ("all others, biases", "weight_decay 0"),
     ):
         (line,) = [each for each in told.splitlines() if each.startswith(f"group       {begin}")]

@@ -210,8 +210,8 @@ def test_a_schedule_that_cannot_be_followed_is_refused_before_the_first_step(sch
 @pytest.mark.parametrize(
     ("schedule", "told"),
     [
-        (partial(TORCH.ExponentialLR, gamma=0.8), "each epoch (scheduler.interval)"),
-        (partial(TORCH.ExponentialLR, gamma=0.8, interval="step"), "each step (scheduler.interval)"),
+        (partial(TORCH.ExponentialLR, gamma=0.8), "each epoch (interval)"),
+        (partial(TORCH.ExponentialLR, gamma=0.8, interval="step"), "each step (interval)"),
         (partial(warmup_constant, warmup_steps=2), None),
         (partial(TORCH.ReduceLROnPlateau, patience=1), None),
     ],
@@ -223,7 +223,7 @@ def test_a_line_says_what_a_schedule_of_pytorch_counts(schedule, told, capsys):
 
 
 def test_a_schedule_that_needs_a_length_has_one_or_is_refused():
-    with pytest.raises(InputError, match="scheduler=constant"):
+    with pytest.raises(InputError, match="a constant rate"):
         rates_of(partial(warmup_cosine, warmup_steps=2), -1, max_time="00:00:00:09")
     given = partial(warmup_cosine, warmup_steps=2, total_steps=5)
     assert rates_of(given, 2)[9] == pytest.approx(0.005)  # the minimum, after five steps

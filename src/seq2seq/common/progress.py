@@ -31,12 +31,12 @@ def tell(text: str) -> None:
     print(text, flush=True)
 
 
-def heard(package: str, say: Callable[[str], None]) -> None:
-    """Say what a package logs, information and warnings, in place of its own words."""
+def heard(package: str, say: Callable[[str], None] = tell) -> None:
+    """Say what a package logs, and warn of its warnings, in place of its own words."""
 
     class Said(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(record.getMessage())
+            (warn if record.levelno > logging.INFO else say)(record.getMessage())
 
     logger = logging.getLogger(package)
     logger.setLevel(logging.INFO)

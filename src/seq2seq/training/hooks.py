@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import Callback, WeightAveraging
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from lightning_exact_resume import callbacks_of
+from lightning_exact_resume import ParameterGroups, Schedule, callbacks_of
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import tell_unknown, without_unknown
 from seq2seq.common.numbers import Dropout, NotNegative, Weight
@@ -22,8 +22,6 @@ from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.losses import LossSums, StepMean
 from seq2seq.training.metrics import SplitScores
 from seq2seq.training.objectives import ObjectiveWithOptions
-from seq2seq.training.parameter_groups import KEYWORDS, ParameterGroups
-from seq2seq.training.schedules import Schedule
 from seq2seq.training.training_sums import TrainingSums
 
 
@@ -94,8 +92,7 @@ class ConfiguredModule(pl.LightningModule):
             arguments = without_unknown(build_model, model, "the checkpoint")
             model = build_model(**arguments, trust_custom_code=trust_custom_code)
         self.model, self.optimizer_factory = model, optimizer or Adam
-        if KEYWORDS & getattr(optimizer, "keywords", {}).keys():
-            self.optimizer_factory = ParameterGroups.taken_from(self.optimizer_factory)
+        self.optimizer_factory = ParameterGroups.taken_from(self.optimizer_factory)
         self.limits, self._fits_limits = limits or DEFAULT_LIMITS, limits is None
         self.metrics, self.scores = metrics or {}, SplitScores()
         self.label_smoothing: float = label_smoothing

@@ -10,11 +10,10 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from lightning_exact_resume import ResumeState, callbacks_of, out_of_time, read_checkpoint
+from lightning_exact_resume import ResumeState, callbacks_of, lengths, out_of_time, read_checkpoint
 from seq2seq.common.progress import warn
 from seq2seq.common.written import claim
 from seq2seq.training.resume import START_AGAIN, in_own_words
-from seq2seq.training.schedules import lengths
 
 
 def judge_of(trainer: pl.Trainer) -> Any:

@@ -11,12 +11,11 @@ import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, RichProgressBar, Timer, TQDMProgressBar
 
 from hydra_plugins.hydra_subprocess_launcher import report
-from lightning_exact_resume import callbacks_of, is_dry
+from lightning_exact_resume import callbacks_of, is_dry, lengths
 from seq2seq.common.numbers import NotNegative
 from seq2seq.common.progress import counted
 from seq2seq.common.written import claim
 from seq2seq.data.datamodule import prepared_of
-from seq2seq.training.schedules import lengths
 
 FIRST, WARM = 20, 3
 """Steps whose time says how long the training takes, and those before them, which are slower."""

@@ -12,14 +12,14 @@ from lightning_exact_resume import CheckpointError, Interrupted
 from lightning_exact_resume import DurableCheckpointIO as ExactCheckpointIO
 from lightning_exact_resume import ResumeState as ExactState
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
-from seq2seq.common.progress import heard, warn
+from seq2seq.common.progress import heard
 from seq2seq.common.written import claim, is_own
 from seq2seq.data.datamodule import prepared_of
 
 START_AGAIN = "remove it to start again"
 
 
-heard("lightning_exact_resume", warn)
+heard("lightning_exact_resume")
 
 
 @contextmanager

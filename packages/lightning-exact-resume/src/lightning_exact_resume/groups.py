@@ -1,4 +1,4 @@
-"""Parameters with rates and weight decay of their own, and frozen ones: ``optimizer.groups`` and ``optimizer.decay_vectors``."""
+"""Parameters with rates and weight decay of their own, and frozen ones, by the arguments ``groups`` and ``decay_vectors`` of an optimizer."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,8 +12,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from torch import nn
 from torch.optim import Optimizer
 
-from seq2seq.common.errors import InputError
-from seq2seq.common.progress import counted, tell
+from lightning_exact_resume.checkpoint import LOG
 
 KEYWORDS = {"groups", "decay_vectors"}
 """Keywords of a factory of optimizers that are not passed on."""
@@ -40,21 +39,21 @@ class Group:
         """Return what is given at a key.
 
         Raises:
-            InputError: A key or value is wrong.
+            ValueError: A key or value is wrong.
         """
         known = [field.name for field in fields(cls)]
         if not isinstance(given, Mapping) or "pattern" not in given or given.keys() - known:
-            raise InputError(f"{key}={given}: give {', '.join(known)}, of which pattern is needed")
+            raise ValueError(f"{key}={given}: give {', '.join(known)}, of which pattern is needed")
         group = cls(**given)
         for name, least in (("lr", 0), ("weight_decay", 0), ("frozen", 0)):
             value = getattr(group, name)
             is_number = isinstance(value, int | float) and (name == "frozen" or not isinstance(value, bool))
             if value is not None and not (is_number and value >= least):
-                raise InputError(f"{key}.{name}={value}: expected a number from {least}")
+                raise ValueError(f"{key}.{name}={value}: expected a number from {least}")
         try:
             re.compile(str(group.pattern))
         except re.error as error:
-            raise InputError(f"{key}.pattern={group.pattern}: no regular expression: {error}") from error
+            raise ValueError(f"{key}.pattern={group.pattern}: no regular expression: {error}") from error
         return group
 
     def is_frozen(self, epoch: int) -> bool:
@@ -85,54 +84,44 @@ class ParameterGroups(Callback):
         groups: Sequence[Mapping[str, Any]] = (),
         decay_vectors: bool = True,
     ) -> None:
-        if not isinstance(groups, list | tuple):
-            raise InputError(f"optimizer.groups={groups}: expected a list of groups, each with its pattern")
-        self.groups = [Group.of(each, f"optimizer.groups[{n}]") for n, each in enumerate(groups)]
-        self.factory, self.decay_vectors = factory, decay_vectors
-        self._names: dict[int, str] = {}  # by id
-        self._frozen: dict[Group, list[nn.Parameter]] = {}
+        self.factory, self.given, self.decay_vectors = factory, groups, decay_vectors
+        self._frozen: list[tuple[Group, nn.Parameter]] = []
 
     @classmethod
     def taken_from(cls, factory: Callable[..., Optimizer]) -> Callable[..., Optimizer]:
-        """Return a factory with groups in place of one that has them among its `KEYWORDS`."""
-        assert isinstance(factory, partial)
-        given = dict(factory.keywords)
+        """Return a factory with groups in place of one that has them among its `KEYWORDS`; another one as it is."""
+        given = dict(getattr(factory, "keywords", {}))
         own = {name: given.pop(name) for name in KEYWORDS if name in given}
-        return cls(partial(factory.func, *factory.args, **given), **own)
+        return (
+            cls(partial(factory.func, *factory.args, **given), **own)
+            if isinstance(factory, partial) and own
+            else factory
+        )
 
-    def setup(self, trainer: pl.Trainer, pl_module: Any, stage: str) -> None:
-        """Learn the names of the parameters, those of the model.
+    def __call__(self, parameters: Iterable[tuple[str, nn.Parameter]]) -> Optimizer:
+        """Return the optimizer of named parameters, and log a table of the groups.
 
         Raises:
-            InputError: The pattern of a group is found in no name that an earlier one leaves.
+            ValueError: A group is wrong, or its pattern is found in no name that an earlier one leaves.
         """
-        named = [*pl_module.model.named_parameters()]
-        self._names = {id(parameter): name for name, parameter in named}
-        self._frozen = {group: [] for group in self.groups if group.frozen}
-        found = [self.group_of(parameter) for _, parameter in named]
-        for number, group in enumerate(self.groups):
+        if not isinstance(self.given, list | tuple):
+            raise ValueError(f"groups={self.given}: expected a list of groups, each with its pattern")
+        groups = [Group.of(each, f"groups[{n}]") for n, each in enumerate(self.given)]
+        named = [*parameters]
+        found = [next((g for g in groups if re.search(g.pattern, name)), REST) for name, _ in named]
+        for number, group in enumerate(groups):
             if group not in found:
                 parts = ", ".join(dict.fromkeys(name.rpartition(".")[0] for name, _ in named))
-                raise InputError(
-                    f"optimizer.groups[{number}].pattern={group.pattern}: is found in the name of no parameter, or an earlier "
+                raise ValueError(
+                    f"groups[{number}].pattern={group.pattern}: is found in the name of no parameter, or an earlier "
                     f"group has them; those of {parts}"
                 )
-        for group, (_, parameter) in zip(found, named, strict=True):
-            if group.frozen:
-                self._frozen[group].append(parameter)
-
-    def group_of(self, parameter: nn.Parameter) -> Group:
-        """Return the group of a parameter."""
-        name = self._names.get(id(parameter), "")
-        return next((each for each in self.groups if re.search(each.pattern, name)), REST)
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> Optimizer:
-        """Return the optimizer, and print a table of the groups."""
+        self._frozen = [(group, each) for group, (_, each) in zip(found, named, strict=True) if group.frozen]
         members: dict[tuple[Group, bool], list[nn.Parameter]] = {}
-        for parameter in parameters:
+        for group, (_, parameter) in zip(found, named, strict=True):
             decays = self.decay_vectors or parameter.ndim > 1
-            members.setdefault((self.group_of(parameter), decays), []).append(parameter)
-        order = sorted(members, key=lambda key: ([*self.groups, REST].index(key[0]), not key[1]))
+            members.setdefault((group, decays), []).append(parameter)
+        order = sorted(members, key=lambda key: ([*groups, REST].index(key[0]), not key[1]))
         options = []
         for group, decays in order:
             own: dict[str, Any] = {"params": members[group, decays]}
@@ -149,21 +138,21 @@ class ParameterGroups(Callback):
     def _tell(group: Group, made: Mapping[str, Any], *, only_vectors: bool) -> None:
         number = sum(parameter.numel() for parameter in made["params"])
         frozen = group.frozen if isinstance(group.frozen, bool) else bool(group.frozen)
-        until = "" if isinstance(group.frozen, bool) else f" for {counted(group.frozen, 'epoch')}"
+        until = "" if isinstance(group.frozen, bool) else f" until epoch {group.frozen + 1:,}"
         values = [
             f"{n} {made[n]:.3g}" for n in ("lr", "weight_decay") if isinstance(made.get(n), int | float)
         ]
         values += [f"frozen{until}"] if frozen else []
         vectors = ", biases and norms" if only_vectors else ""
-        tell(
-            f"group       {group.pattern or 'all others'}{vectors}: {counted(number, 'parameter')}, {', '.join(values)}"
-        )
+        LOG.info(
+            "group       %s%s: %s parameters, %s",
+            group.pattern or "all others", vectors, f"{number:,}", ", ".join(values),
+        )  # fmt: skip
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
     ) -> None:
         """Take the gradients of frozen parameters away, which the optimizer then skips."""
-        for group, parameters in self._frozen.items():
+        for group, parameter in self._frozen:
             if group.is_frozen(trainer.current_epoch):
-                for parameter in parameters:
-                    parameter.grad = None
+                parameter.grad = None
