@@ -89,10 +89,9 @@ def built_in(tmp_path_factory):
 @pytest.fixture
 def short_corpora(built_in, monkeypatch):
     """What this process trains on has the beginnings of the built-in corpora, which are read in no time."""
-    from seq2seq.data.corpora import everyday, grammar
+    from seq2seq.data.corpora import split_file
 
-    for corpus in (everyday, grammar):
-        monkeypatch.setattr(corpus, "built_in", built_in)
+    monkeypatch.setattr(split_file, "built_in", built_in)
 
 
 @pytest.fixture(scope="session")
@@ -104,10 +103,10 @@ def launch(built_in):
 
     def prepared(prepare):
         """Return what a program of a tiny run does first: its corpora are short, which take a fifth of its time."""
-        from seq2seq.data.corpora import everyday, grammar
+        from seq2seq.data.corpora import split_file
 
         def first():
-            everyday.built_in = grammar.built_in = built_in
+            split_file.built_in = built_in
             if prepare is not None:
                 prepare()
 

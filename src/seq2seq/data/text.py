@@ -117,26 +117,6 @@ def read_parallel(source: str | Path, target: str | Path) -> list[SentencePair]:
     return list(stream_parallel(source, target))
 
 
-def read_splits(
-    path: str | Path, columns: str, *, num_cells: int = 3, has_more: bool = False
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the split of each line of a tab-separated file, train, validation or test, and the cells that follow it.
-
-    A line has `num_cells` of them, and if it `has_more`, others that are left out.
-
-    Raises:
-        InputError: A line has other columns; the message names them as `columns`.
-    """
-    for number, line in enumerate(read_lines(path), start=1):
-        match line.split("\t"):
-            case ["train" | "validation" | "test" as split, *cells] if len(cells) == num_cells or (
-                has_more and len(cells) > num_cells
-            ):
-                yield split, cells[:num_cells]
-            case _:
-                raise InputError(f"{path}, line {number}: {columns} are expected (data=tsv reads pairs)")
-
-
 ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|#[0-9]+);")
 """A character as Moses' tokenizer and HTML write it."""
 
