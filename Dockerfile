@@ -10,7 +10,7 @@ RUN pip install ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch
 COPY pyproject.toml ./
 RUN python -c "import tomllib; given = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
     needed = given['dependencies'] + given['optional-dependencies']['serve']; \
-    print(*(each for each in needed if not each.startswith(('tensorboard-attention', 'hydra-checked', 'hydra-subprocess', 'hydra-optuna-racing', 'bitext-files', 'joined-words', 'lightning-exact'))), sep='\n')" \
+    print(*(each for each in needed if not each.startswith(('tensorboard-attention', 'hydra-checked', 'hydra-subprocess', 'hydra-optuna-racing', 'bitext-files', 'joined-words', 'lightning-exact', 'judged-seeds'))), sep='\n')" \
     > needed.txt && pip install --requirement needed.txt
 COPY README.md LICENSE NOTICE ./
 COPY src src

@@ -15,7 +15,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # The distributions beside the program's own. They are on no index, so they are built and installed together with it.
-OTHERS := packages/tensorboard-attention packages/hydra-checked packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper packages/bitext packages/joined-words packages/lightning-exact-resume
+OTHERS := packages/tensorboard-attention packages/hydra-checked packages/hydra-subprocess-launcher packages/hydra-optuna-racing-sweeper packages/bitext packages/joined-words packages/lightning-exact-resume packages/judged-seeds
 EDITABLE := $(patsubst %,--editable %,$(OTHERS))
 INSTALL := $(PYTHON) scripts/install.py $(VENV) $(if $(CPU),--cpu) $(EDITABLE)
 INPUTS := pyproject.toml $(OTHERS:%=%/pyproject.toml) constraints.txt
@@ -140,7 +140,7 @@ figures: $(STAMP) ## the figures of the docs, from default trainings (about ten 
 	cp runs/kernel_regression/estimates.png $(IMAGES)/kernel_regression.png
 	$(BIN)/python benchmarks/claims/judge.py
 
-OURS := seq2seq-attention tensorboard-attention hydra-checked hydra-subprocess-launcher hydra-optuna-racing-sweeper bitext-files joined-words lightning-exact-resume
+OURS := seq2seq-attention tensorboard-attention hydra-checked hydra-subprocess-launcher hydra-optuna-racing-sweeper bitext-files joined-words lightning-exact-resume judged-seeds
 
 .PHONY: constraints
 constraints: ## keep constraints.txt; versions change only where they must (ARGS=--upgrade: to the newest)

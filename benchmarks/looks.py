@@ -1,6 +1,6 @@
 """How often a verdict is wrong that is looked at after every seed, and how soon it is right: python -m benchmarks.looks
 
-The tests are those of `hydra_plugins.hydra_optuna_racing_sweeper`; the runs are simulated. Results of a setting are normal
+The tests are those of `judged_seeds` and of `hydra_plugins.hydra_optuna_racing_sweeper`; the runs are simulated. Results of a setting are normal
 with standard deviation 1 unless a row says otherwise; in the null rows no setting differs. "today" is the test of a fixed sample,
 two-sided at 5 %, which is done after each seed from the second on. It takes less than two minutes; the status says whether
 every bound is kept.
@@ -13,14 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from hydra_plugins.hydra_optuna_racing_sweeper import (
-    clearly_worse,
-    e_bh,
-    e_value,
-    level_of_try,
-    next_settings,
-    verdict,
-)
+from hydra_plugins.hydra_optuna_racing_sweeper import clearly_worse, next_settings, verdict
+from judged_seeds import e_bh, e_value, level_of_try
 
 STUDIES, SEEDS, CHANGES, NIGHTS = 2000, 20, 100, 1000
 LEVEL = 0.05

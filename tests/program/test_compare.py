@@ -11,7 +11,7 @@ import pytest
 import yaml
 from scipy.stats import ttest_ind
 
-from hydra_plugins.hydra_optuna_racing_sweeper import e_value
+from judged_seeds import e_value
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
 from seq2seq.evaluation.comparison import Setting, compared, comparison_table, find_runs, holm, settings_of

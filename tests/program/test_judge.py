@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from torch.utils.tensorboard import SummaryWriter
 
-from hydra_plugins.hydra_optuna_racing_sweeper import e_value
+from judged_seeds import e_value
 from seq2seq.cli.main import main
 
 BEFORE = [0.50, 0.53, 0.47, 0.52, 0.49, 0.51]

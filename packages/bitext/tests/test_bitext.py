@@ -18,6 +18,7 @@ from bitext import (
     base_language,
     holds_pairs,
     is_unspaced,
+    parse_links,
     read,
     read_lines,
     read_links,
@@ -216,3 +217,11 @@ def test_the_example_of_the_readme_runs(tmp_path):
 def test_nothing_is_loaded_that_a_file_of_text_does_not_need(tmp_path):
     code = "import bitext, sys; print(sorted(sys.modules.keys() & {'lxml', 'polib', 'pyarrow', 'torch', 'seq2seq', 'numpy'}))"
     assert python(tmp_path, "-c", code).stdout == "[]\n"
+
+
+def test_a_question_mark_or_a_p_marks_possible_links_and_sure_wins():
+    assert parse_links("0-0 2?1 10-2") == (((0, 0), (2, 1), (10, 2)), ((2, 1),))
+    assert parse_links("2p1 0-0 10-2") == parse_links("0-0 2?1 10-2")
+    assert parse_links("0-0 0?0") == (((0, 0),), ())
+    with pytest.raises(FormatError, match="'0:0' is no link"):
+        parse_links("0:0")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
 
-from hydra_plugins.hydra_optuna_racing_sweeper import e_bh, e_value, interval, judge, level_of_try, paired
-from hydra_plugins.hydra_optuna_racing_sweeper._looks import EFFECT, VARIANCE
+from judged_seeds import e_bh, e_value, interval, judge, level_of_try, paired
+from judged_seeds.looks import EFFECT, VARIANCE
 
 
 @pytest.mark.parametrize("number", [2, 5, 9])

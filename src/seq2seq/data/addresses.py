@@ -13,6 +13,7 @@ import yaml
 from bitext import FormatError, is_address
 from bitext import matching as files_of
 from bitext import on_disk as copied
+from joined_words import LinkError
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, heard
 
@@ -29,7 +30,7 @@ def refusing(before: str = "", after: str = "") -> Iterator[None]:
     """Raise an `InputError` for the exception of the packages that read files, with more to its message."""
     try:
         yield
-    except FormatError as error:
+    except (FormatError, LinkError) as error:
         raise InputError(f"{before}{error}{after}") from error
 
 

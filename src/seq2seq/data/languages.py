@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from bitext import NAMES, TWO_LETTERS, base_language, has_dotless_i, is_unspaced
-from joined_words import shown
+from bitext import NAMES, TWO_LETTERS, base_language, is_unspaced
+from joined_words import has_dotless_i, shown
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import warn
 

@@ -22,7 +22,7 @@ from seq2seq.data.addresses import overrides_of
 from seq2seq.evaluation.metrics import direction_of, metric_of
 
 if TYPE_CHECKING:
-    from hydra_plugins.hydra_optuna_racing_sweeper import Judgment
+    from judged_seeds import Judgment
 
 LEVEL = 0.05
 MOST_KEYS = 4
@@ -315,7 +315,7 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[
 
 def at_any_look(one: Setting, other: Setting, metric: str, level: float) -> "Judgment":
     """Judge the difference of two settings over their seeds, so that it holds however often one looks and adds seeds."""
-    from hydra_plugins.hydra_optuna_racing_sweeper import judge, paired
+    from judged_seeds import judge, paired
 
     scores = [[(run.seed, run.score(metric)) for run in each.runs] for each in (other, one)]
     return judge([b - a for a, b in paired(*scores)], level)
@@ -390,7 +390,7 @@ def compared(
     chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)
     if chosen is None:
         raise InputError(f"--baseline {baseline}: choose one of {', '.join(repr(s.label) for s in ordered)}")
-    from hydra_plugins.hydra_optuna_racing_sweeper import e_bh
+    from judged_seeds import e_bh
 
     pairs = (
         list(combinations(ordered, 2))

@@ -48,7 +48,7 @@ def write_curves(sweep: Path) -> None:
 
 def _validations(folder: Path) -> dict[tuple[str, int], float]:
     """Return the validation scores in the event files of a run by tag and step; of a step that was repeated, the last."""
-    from seq2seq.evaluation.records import EVENTS, scalars_in
+    from judged_seeds import EVENTS, scalars_in
 
     rows = scalars_in(folder) if any(folder.glob(EVENTS)) else []
     return {(tag, row["step"]): value for row in rows for tag, value in row.items() if tag.startswith("val/")}

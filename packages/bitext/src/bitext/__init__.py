@@ -24,14 +24,14 @@ from bitext.comparing import (
 )
 from bitext.files import lines, open_bytes, plain_lines, read_lines
 from bitext.kinds import sniff
-from bitext.languages import NAMES, TWO_LETTERS, base_language, has_dotless_i, is_unspaced
+from bitext.languages import NAMES, TWO_LETTERS, base_language, is_unspaced
 from bitext.pair import File, FormatError, Pair
 from bitext.pharaoh import Links, parse_links, read_links
 from bitext.reading import holds_pairs, read, read_two
 
 __all__ = [
     "NAMES", "TWO_LETTERS", "Column", "Columns", "File", "FormatError", "Links", "Pair", "base_language", "cell_text", "grouped",
-    "has_dotless_i", "hold_out", "holds_pairs", "in_file_order", "is_address", "is_unspaced", "lines", "matching", "normalize",
+    "hold_out", "holds_pairs", "in_file_order", "is_address", "is_unspaced", "lines", "matching", "normalize",
     "odd_ratios", "on_disk", "open_bytes", "parallel_files", "parse_links", "plain_lines", "read", "read_lines", "read_links",
     "read_two", "repeats", "same_sides", "seen_pairs", "seen_sources", "sniff",
 ]  # fmt: skip

@@ -39,9 +39,6 @@ UNSPACED_SCRIPTS = frozenset({
 })  # fmt: skip
 """ISO 15924 codes of scripts without spaces between words."""
 
-DOTLESS = frozenset({"tr", "az", "gag", "crh"})
-"""Languages that lower-case I to ı, and İ to i."""
-
 NAMES = {
     "arabic": "ar", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en",
     "estonian": "et", "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi",
@@ -92,8 +89,3 @@ def is_unspaced(code: str) -> bool:
         (part for part in re.split("[-_]", code.lower())[1:] if re.fullmatch("[a-z]{4}", part)), None
     )
     return base_language(code) in UNSPACED if script is None else script in UNSPACED_SCRIPTS
-
-
-def has_dotless_i(code: str) -> bool:
-    """Return whether a language lower-cases I to ı: Turkish and its relatives in Latin letters."""
-    return base_language(code) in DOTLESS or re.fullmatch("(?i)(kk|kaz|tt|tat)[-_]latn", code) is not None

@@ -12,6 +12,7 @@ from joined_words.casing import Casing
 from joined_words.links import (
     AlignmentCounts,
     GoldAlignment,
+    LinkError,
     LinkSet,
     format_links,
     links_of_parts,
@@ -24,6 +25,7 @@ from joined_words.words import (
     LETTERS,
     WORD,
     clean,
+    has_dotless_i,
     join_with_joints,
     lowered,
     split_with_joints,
@@ -33,7 +35,7 @@ from joined_words.words import (
 )
 
 __all__ = [
-    "ESCAPED", "INVISIBLE", "JOINT", "LETTERS", "SPACE_MARK", "WORD", "AlignmentCounts", "Casing", "GoldAlignment", "LinkSet",
-    "clean", "format_links", "join_with_joints", "links_of_parts", "lowered", "require_inside", "shown", "split_with_joints",
+    "ESCAPED", "INVISIBLE", "JOINT", "LETTERS", "SPACE_MARK", "WORD", "AlignmentCounts", "Casing", "GoldAlignment", "LinkError",
+    "LinkSet", "clean", "format_links", "has_dotless_i", "join_with_joints", "links_of_parts", "lowered", "require_inside", "shown", "split_with_joints",
     "split_words", "text_word_parts", "text_words", "word_indices",
 ]  # fmt: skip

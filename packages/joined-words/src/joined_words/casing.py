@@ -7,8 +7,7 @@ from typing import Any
 
 import regex
 
-from bitext import has_dotless_i
-from joined_words.words import LETTERS, clean, lowered
+from joined_words.words import LETTERS, clean, has_dotless_i, lowered
 
 _OPENING = r'(?:[\p{Ps}\p{Pi}»”"¿¡] *|\p{Pd} +)*+'
 _CLOSING = r"""[\p{Pe}\p{Pf}\p{Pi}"']"""

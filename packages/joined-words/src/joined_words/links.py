@@ -8,9 +8,12 @@ from dataclasses import astuple, dataclass
 from itertools import accumulate
 from operator import add
 
-from bitext import FormatError, Links
-
+Links = tuple[tuple[int, int], ...]
 LinkSet = frozenset[tuple[int, int]]
+
+
+class LinkError(ValueError):
+    """A link is outside its pair of sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class GoldAlignment:
     def from_links(
         cls, links: Iterable[tuple[int, int]], only_possible: Iterable[tuple[int, int]] = ()
     ) -> "GoldAlignment":
-        """Make a gold alignment from all links, and those of them that are possible only, as `bitext.parse_links` returns them."""
+        """Make a gold alignment from all links, and those of them that are possible only."""
         every = frozenset(links)
         return cls(every - frozenset(only_possible), every)
 
@@ -97,11 +100,11 @@ def require_inside(
         what: The words that are counted, for the message.
 
     Raises:
-        FormatError: A link is outside.
+        LinkError: A link is outside.
     """
     for i, j in sorted(links):
         if i >= sizes[0] or j >= sizes[1]:
-            raise FormatError(
+            raise LinkError(
                 f"link {i}-{j} is outside the sentence pair of {sizes[0]} and {sizes[1]:,} "
                 f"word{'' if sizes[1] == 1 else 's'}: count {what} from 0"
             )

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import regex
 
-from bitext import has_dotless_i
 from joined_words.marks import ESCAPED, JOINT, SPACE_MARK, shown
 
 INVISIBLE = regex.compile(
@@ -23,6 +22,14 @@ def clean(text: str) -> str:
     `INVISIBLE`. Joiners (U+200C, U+200D) and variation selectors stay: they are spelling.
     """
     return " ".join(INVISIBLE.sub("", text).split())
+
+
+DOTLESS = regex.compile("(?i)(tr|tur|az|aze|azj|azb|gag|crh)([-_].*)?|(kk|kaz|tt|tat)[-_]latn")
+
+
+def has_dotless_i(language: str) -> bool:
+    """Return whether the language of a code lower-cases I to ı, and İ to i: Turkish and its relatives in Latin letters."""
+    return DOTLESS.fullmatch(language) is not None
 
 
 def lowered(text: str, language: str) -> str:

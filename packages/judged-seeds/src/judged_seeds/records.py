@@ -11,12 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from seq2seq.common.errors import InputError
-
-if TYPE_CHECKING:
-    from hydra_plugins.hydra_optuna_racing_sweeper import Judgment
+from judged_seeds.looks import Judgment, judge, level_of_try, paired
 
 STEPS = "step", "epoch", "global_step", "_step", "iteration"
 SEEDS = "seed", "params.seed", "params/seed", "config/seed"
@@ -29,17 +26,24 @@ Result = tuple[str | None, float]
 """Seed, if it is known, and value of a run."""
 
 
-def judged(baseline: str, candidate: str, metric: str, tries: int = 1) -> tuple["Judgment", float]:
+class ResultError(ValueError):
+    """Results cannot be read or judged; the message is one line."""
+
+
+def judged(baseline: str, candidate: str, metric: str, tries: int = 1) -> tuple[Judgment, float]:
     """Judge the difference of a candidate's results from a baseline's, see `results_of`; return the level, too.
 
     Args:
         baseline: Results before a change.
         candidate: Results with the change.
         metric: Name of the result.
-        tries: Number of changes of this baseline that were tried.
-    """
-    from hydra_plugins.hydra_optuna_racing_sweeper import judge, level_of_try, paired
+        tries: Number of changes of this baseline that were tried, from 1.
 
+    Raises:
+        ResultError: See `results_of`; or `tries` is less than 1.
+    """
+    if tries < 1:
+        raise ResultError(f"tries={tries}: this change is one of them; expected a number from 1")
     pairs, level = paired(results_of(baseline, metric), results_of(candidate, metric)), level_of_try(tries)
     return judge([after - before for before, after in pairs], level), level
 
@@ -52,23 +56,23 @@ def results_of(given: str, metric: str) -> list[Result]:
         metric: Name of the result.
 
     Raises:
-        InputError: There is no such file or result, a seed has two, or a run has none or one that is not finite.
+        ResultError: There is no such file or result, a seed has two, or a run has none or one that is not finite.
     """
     place, _, chosen = given.rpartition(":") if re.search(r":[^:=]+=[^:]*$", given) else (given, "", "")
     path = Path(place)
     if not path.exists():
-        raise InputError(f"{place}: there is no such file or folder")
+        raise ResultError(f"{place}: there is no such file or folder")
     results = [each for file in _files(path, metric) for each in _of_file(file, path, metric, chosen)]
     seeds = [seed for seed, _ in results if seed is not None]
     for seed in seeds:
         if seeds.count(seed) > 1:
-            raise InputError(f"{given} has seed {seed} twice: {CHOOSE}")
+            raise ResultError(f"{given} has seed {seed} twice: {CHOOSE}")
     for own, value in results:
         if not isfinite(value):
-            raise InputError(f"{given}: {metric} of {'a run' if own is None else f'seed {own}'} is {value}; no mean "
+            raise ResultError(f"{given}: {metric} of {'a run' if own is None else f'seed {own}'} is {value}; no mean "
                              "leaves out a run that failed")  # fmt: skip
     if not results:
-        raise InputError(f"{given} has no rows")
+        raise ResultError(f"{given} has no rows")
     return results
 
 
@@ -85,7 +89,7 @@ def _files(path: Path, metric: str) -> list[Path]:
         }
         if names:
             return sorted((f for f in found if f.name in names or kind == EVENTS), key=_natural)
-    raise InputError(f"{path}: no file ({', '.join(KINDS)}) has {metric}")
+    raise ResultError(f"{path}: no file ({', '.join(KINDS)}) has {metric}")
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -113,7 +117,7 @@ def _of_file(file: Path, root: Path, metric: str, chosen: str) -> list[Result]:
             by_seed.setdefault(str(row.get(seed)), []).append(row)
     for each, own in by_seed.items():
         if len({row.get(step) for row in own}) < len(own):
-            raise InputError(f"{file} has a {step} of seed {each} twice: {CHOOSE}")
+            raise ResultError(f"{file} has a {step} of seed {each} twice: {CHOOSE}")
     return [(each, _last(own, value)) for each, own in by_seed.items()]
 
 
@@ -125,7 +129,7 @@ def _column(columns: Sequence[str], name: str, file: Path) -> str:
         if each == name or re.fullmatch(rf"(metrics|params)[./]{re.escape(name)}", each)
     ]
     if not found:
-        raise InputError(f"{file} has no {name}, but {', '.join(columns[:12]) or 'nothing'}")
+        raise ResultError(f"{file} has no {name}, but {', '.join(columns[:12]) or 'nothing'}")
     return found[0]
 
 
@@ -165,7 +169,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
             return [dict(_flat(json.loads(line))) for line in text.splitlines() if line.strip()]
         return [*csv.DictReader(text.splitlines())]
     except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]:.90}") from error
+        raise ResultError(f"{file} cannot be read: {str(error).splitlines()[0]:.90}") from error
 
 
 def _flat(value: Any, name: str = "") -> Iterable[tuple[str, Any]]:

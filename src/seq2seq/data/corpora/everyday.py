@@ -10,5 +10,5 @@ class EverydayCorpus(BuiltIn):
     has the columns split, source and target; more columns are other translations, which are not read.
     """
 
-    name = "everyday"
+    corpus = "everyday"
     more_columns = True

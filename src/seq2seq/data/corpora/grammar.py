@@ -14,7 +14,7 @@ class GrammarCorpus(BuiltIn):
     `split_words` returns (``bushes.`` are two).
     """
 
-    name = "grammar"
+    corpus = "grammar"
     columns = ["source", "target", "links"]  # noqa: RUF012 - read only
 
     def pair(self, cells: list[str], place: str) -> SentencePair:

@@ -31,7 +31,8 @@ class SplitFile(TranslationDataModule):
     def pair(self, cells: list[str], place: str) -> SentencePair:
         """Return the pair of the cells of a line; `place` begins messages."""
         del place
-        return SentencePair(*cells)
+        source, target = cells
+        return SentencePair(source, target)
 
     def read(self) -> Splits:
         """Read the file.
@@ -39,6 +40,7 @@ class SplitFile(TranslationDataModule):
         Raises:
             InputError: A line has other columns.
         """
+        self.prepare_data()
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
         size = len(self.columns)
         for number, line in enumerate(read_lines(self.file), start=1):
@@ -59,10 +61,10 @@ class BuiltIn(SplitFile):
         **options: Arguments of `SplitFile`.
     """
 
-    name: ClassVar[str]
+    corpus: ClassVar[str]
 
     def __init__(self, *, file: str | None = None, **options: Any) -> None:
-        super().__init__(file=file or built_in(self.name), **options)
+        super().__init__(file=file or built_in(self.corpus), **options)
         self.is_own = file is not None
         given = self.source_language, self.target_language
         others = [
@@ -70,7 +72,7 @@ class BuiltIn(SplitFile):
         ]
         if any(others) and not self.is_own:
             raise InputError(
-                f"data={self.name} translates en into fr, not {given[0]} into {given[1]}: leave out "
+                f"data={self.corpus} translates en into fr, not {given[0]} into {given[1]}: leave out "
                 "data.source_language and data.target_language, or choose another corpus"
             )
 
