@@ -3,9 +3,12 @@
 import gc
 import json
 import lzma
+import random
 import re
 import shutil
+import subprocess
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -32,12 +35,31 @@ def pytest_addoption(parser):
         help="folder that holds multi30k/ and tatoeba/; tests on real corpora are skipped without",
     )
     parser.addoption("--notebooks", action="store_true", help="run the notebooks, too, which takes minutes")
+    parser.addoption(
+        "--minutes",
+        metavar="N",
+        type=float,
+        help="run a selection that the commit draws: as many tests as begin within so many minutes",
+    )
 
 
-def pytest_collection_modifyitems(items):
-    """Put the files whose tests start programs first: they take longest."""
+def pytest_collection_modifyitems(config, items):
+    """Put the files whose tests start programs first: they take longest; with ``--minutes``, draw the order."""
     first = {item.path for item in items if "launch" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: item.path not in first)
+    if config.getoption("--minutes"):
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=False)
+        random.Random(commit.stdout).shuffle(items)
+
+
+STARTED = time.monotonic()
+
+
+def pytest_runtest_setup(item):
+    """Skip what the time of ``--minutes`` is over for."""
+    minutes = item.config.getoption("--minutes")
+    if minutes and time.monotonic() - STARTED > 60 * minutes:
+        pytest.skip("the time of --minutes is over")
 
 
 def pytest_collection_finish():
