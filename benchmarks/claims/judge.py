@@ -324,5 +324,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    if {"-h", "--help"} & {*sys.argv[1:]}:
+        print(__doc__)
+        sys.exit()
     with exit_on_error(APPLICATION):
         main(sys.argv[1:])

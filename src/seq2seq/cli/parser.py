@@ -105,7 +105,7 @@ def add(parser: Parser, parameter: inspect.Parameter, hint: Any, text: str) -> s
         names = [*SHORT.get(name, ()), f"--{name.replace('_', '-')}"]
         action = parser.add_argument(*names, help=text, **keywords)
         parser.needed += [action] if is_needed else []
-        return f"{names[0]} {action.metavar}" if is_needed else ""
+        return f"{names[0]} {action.metavar or '|'.join(action.choices or ())}" if is_needed else ""
     if not is_needed:
         keywords["nargs"] = "*" if "nargs" in keywords else "?"
     action = parser.add_argument(name, help=text, **keywords)
