@@ -15,6 +15,7 @@ from lightning.pytorch.plugins.precision import MixedPrecision
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
+from lightning_exact_resume import BorderCallback
 from seq2seq.common.errors import InputError
 from seq2seq.data import PairsCorpus, SentencePair, WhitespaceTokenizer
 from seq2seq.data.batch import Batch, EncodedSplit, Sentences
@@ -26,6 +27,7 @@ from seq2seq.models.folder import SavedModel
 from seq2seq.models.limits import LengthLimits
 from seq2seq.training import AttentionLogger, TranslationModule, warmup_constant
 from seq2seq.training.lines import EpochLines, Report
+from seq2seq.training.resume import ResumeState
 from tests.small import model_of
 
 pytestmark = pytest.mark.filterwarnings(
@@ -269,6 +271,24 @@ def test_the_bar_counts_epochs_as_the_lines_do_and_tells_the_time_left(capsys):
     said = "".join(capsys.readouterr())
     assert re.search(r"Epoch 1/2:", said)
     assert re.search(r"Epoch 2/2, \d+ s left:", said)  # of the training
+
+
+def test_a_training_says_how_long_it_takes_also_where_it_continues_within_an_epoch(tmp_path, capsys):
+    class Saved(BorderCallback):
+        def at_border(self, trainer, *, epoch_ends=False):
+            if trainer.global_step == 30:
+                trainer.save_checkpoint(tmp_path / "30.ckpt")
+
+    pairs = [("a b", "b a"), ("b", "a"), ("a", "b")] * 100
+    data = PairsCorpus(train=pairs, validation=pairs[:1], batch_size=1)
+    size = data.prepared.source_tokenizer.vocab_size
+    for ckpt_path in (None, tmp_path / "30.ckpt"):
+        module = TranslationModule(model_of(source_vocab_size=size, target_vocab_size=size).train())
+        options = TRAINER | {"enable_checkpointing": True, "max_epochs": 1, "default_root_dir": tmp_path}
+        trainer = pl.Trainer(**options, callbacks=[ResumeState(), Saved(), EpochLines()])
+        trainer.fit(module, data, ckpt_path=ckpt_path, weights_only=True)
+        (line,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("length ")]
+        assert "300 steps, 1 epoch: about" in line
 
 
 @pytest.mark.parametrize(

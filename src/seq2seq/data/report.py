@@ -97,7 +97,7 @@ def inspection_report(splits: Splits, *, tokenizers: tuple[Tokenizer, Tokenizer]
     batches = [
         f"{len(order):,}, of {min(sizes):,} to {counted(max(sizes), 'pair')}; {_padding(lengths, order)}"
     ]
-    lines = [table(splits)]
+    lines = [table(splits), f"first       {_shown(train.pairs[0])}"]  # which is source, which target
     for name, section in (
         ("ratios", ratios), ("unknown", unknown), ("repeated", repeated), ("overlap", common),
         ("batches", batches),

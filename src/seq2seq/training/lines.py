@@ -42,14 +42,16 @@ class EpochLines(Callback):
         self._validated = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock."""
+        """Start the clock; a training that continues within an epoch does not begin one."""
         self._started, self._first_step = time.monotonic(), trainer.global_step
         self._warm = 0.0
+        if prepared_of(trainer) is not None:  # else Lightning would begin the data again
+            self._total, self._last = (lengths(trainer)[each] for each in ("step", "last"))
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Name the epoch as the lines do."""
-        self._validated, found = False, lengths(trainer)
-        self._total, self._last = found["step"], found["last"]
+        self._validated = False
+        self._total, self._last = (lengths(trainer)[each] for each in ("step", "last"))
         self.on_train_batch_start(trainer, pl_module)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

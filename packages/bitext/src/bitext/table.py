@@ -105,7 +105,9 @@ def split(path: File, lines: list[str], columns: Columns) -> tuple[list[list[str
             rows, numbers = quoted(path, lines, mark)
             if mark == ";" or len({len(row) for row in rows}) == 1 or ";" not in lines[0]:
                 return rows, numbers
-    raise FormatError(f"{path}, line 1: no tab: give source and target separated by a tab")
+    raise FormatError(
+        f"{path}, line 1: no tab, comma or semicolon between source and target: separate them by a tab"
+    )
 
 
 def has_csv_marks(cells: list[str]) -> bool:
