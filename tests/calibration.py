@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from seq2seq.evaluation.comparison import holm
+from judged_seeds import holm
 from seq2seq.evaluation.significance import compare
 
 LEVEL = 0.05

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from scipy.stats import ttest_ind
 
-from judged_seeds import e_value
+from judged_seeds import e_value, holm
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import cased_bleu
-from seq2seq.evaluation.comparison import Setting, compared, comparison_table, find_runs, holm, settings_of
+from seq2seq.evaluation.comparison import Setting, compared, comparison_table, find_runs, settings_of
 
 REFERENCES = [f"the {noun} sees the {other} number {n} ." for n in range(8)
               for noun, other in (("cat", "dog"), ("man", "car"), ("girl", "house"))]  # fmt: skip
@@ -63,6 +63,16 @@ def test_runs_that_were_scored_on_other_sentences_have_tables_of_their_own(tmp_p
     assert "there is one setting" in done.text
     assert f"left out: {metrics.parent.relative_to(tmp_path)} has no test/bleu" in done.text
     assert sorted(path.name for path in (tmp_path / "runs").glob("*.png")) == ["comparison-1.png"]
+
+
+def test_seeds_that_were_trained_on_other_text_are_another_setting(tmp_path, program):
+    for seed, text in ((1, "aa"), (2, "aa"), (3, "bb")):
+        make_run(tmp_path / f"runs/{seed}", seed, 0.9)
+        path = tmp_path / f"runs/{seed}/metrics.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"text": text}))
+    done = program("runs", cwd=tmp_path, command="compare", check=0)
+    rows = [line.split()[:2] for line in done.text.splitlines() if line.startswith("text=")]
+    assert sorted(rows) == [["text=aa", "2"], ["text=bb", "1"]]
 
 
 def test_runs_that_start_from_models_of_their_own_seeds_are_of_one_setting(tmp_path, program):

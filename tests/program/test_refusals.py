@@ -366,3 +366,34 @@ def test_a_job_that_lacks_a_key_is_refused_before_the_first_starts(overrides, na
     done = program("-m", *overrides, cwd=tmp_path, check=2)
     assert named in done.text
     assert "job 1" not in done.text
+
+
+def test_jobs_of_a_sweep_read_the_same_text(tmp_path, program):
+    lines = [f"a b {number}" for number in range(40)]
+    for name in ("en", "fr"):
+        (tmp_path / f"t.{name}").write_text("\n".join(lines) + "\n")
+    files = [
+        f"data.{split}.{side}=t.{end}"
+        for split in ("train", "validation")
+        for side, end in (("source", "en"), ("target", "fr"))
+    ]
+    tiny = [
+        *TINY[:2],
+        *TINY[3:],
+        "data=parallel",
+        *files,
+        "data.source_language=en",
+        "data.target_language=fr",
+    ]
+
+    def job(number, *more, check=0):  # as the launcher of subprocesses begins it
+        folder = tmp_path / f"runs/baseline/job_{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "job.json").write_text("{}")
+        return program(*tiny, f"name=job_{number}", f"seed={number}", *more, cwd=tmp_path, check=check).text
+
+    job(1)
+    job(2)
+    (tmp_path / "t.fr").write_text("\n".join(reversed(lines)) + "\n")
+    assert "the text has changed since earlier jobs of this sweep read it" in job(3, check=2)
+    job(3, "data.max_examples=31")  # other data

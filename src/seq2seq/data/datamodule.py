@@ -96,6 +96,11 @@ class Prepared:
             "text": [*map(len, splits), zlib.crc32(text), *(split.checksum for split in splits)],
         }
 
+    @property
+    def digest(self) -> str:
+        """What distinguishes the training and validation text from another one, as eight hexadecimal digits."""
+        return f"{zlib.crc32(repr(self.checksums['text']).encode()):08x}"
+
     def save_tokenizers(self, folder: Path) -> None:
         """Write both tokenizers into a folder, see `save_proved`."""
         pairs = [self.train.pairs[place] for place in range(min(len(self.train), 100))]

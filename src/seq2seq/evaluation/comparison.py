@@ -9,20 +9,18 @@ from functools import cache
 from itertools import combinations
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
+from judged_seeds import Judgment, e_bh, holm, judge, paired
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat, is_within
 from seq2seq.common.progress import counted
 from seq2seq.data.addresses import overrides_of
 from seq2seq.evaluation.metrics import direction_of, metric_of
-
-if TYPE_CHECKING:
-    from judged_seeds import Judgment
 
 LEVEL = 0.05
 MOST_KEYS = 4
@@ -61,8 +59,9 @@ class FinishedRun:
         return any(re.match("(val|test)\\..*bleu_[^-]+-", key) for key in flat(self.metrics))
 
     def values(self) -> dict[str, Any]:
-        """Return the part of the configuration that defines the setting."""
-        return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)}
+        """Return the part of the configuration that defines the setting, and the digest of the text, which may have changed."""
+        text = {"text": self.metrics["text"]} if self.config and "text" in self.metrics else {}
+        return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)} | text
 
     def score(self, metric: str) -> float:
         """Return a score such as ``test/beam/chrf``.
@@ -313,21 +312,10 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[
     return {"difference": mean, "low": interval[0], "high": interval[1], "p": p, "basis": basis}
 
 
-def at_any_look(one: Setting, other: Setting, metric: str, level: float) -> "Judgment":
+def at_any_look(one: Setting, other: Setting, metric: str, level: float) -> Judgment:
     """Judge the difference of two settings over their seeds, so that it holds however often one looks and adds seeds."""
-    from judged_seeds import judge, paired
-
     scores = [[(run.seed, run.score(metric)) for run in each.runs] for each in (other, one)]
     return judge([b - a for a, b in paired(*scores)], level)
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Return m corrected p-values (Holm 1979): the k-th smallest times m - k + 1, made non-decreasing."""
-    order = np.argsort(p)
-    rising = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(rising, 1)
-    return corrected.tolist()
 
 
 def direction(settings: Sequence[Setting], metric: str) -> str | None:
@@ -390,8 +378,6 @@ def compared(
     chosen = ordered[0] if baseline is None else next((s for s in ordered if _same(s.label, baseline)), None)
     if chosen is None:
         raise InputError(f"--baseline {baseline}: choose one of {', '.join(repr(s.label) for s in ordered)}")
-    from judged_seeds import e_bh
-
     pairs = (
         list(combinations(ordered, 2))
         if baseline is None

@@ -33,6 +33,7 @@ from seq2seq.run.folder import (
     kept_files,
     no_empty_folder,
     relative_to_cwd,
+    require_text_of_sweep,
     results,
     save_config,
     set_aside,
@@ -109,6 +110,8 @@ def run(settings: Settings) -> float | None:
             values = sizes(settings.config, data.num_pairs, earlier.values if earlier and checkpoint else {})
             settings = settings.updated(values)
             prepared = prepare(data, settings, values, first)
+            if writes and (folder / "job.json").is_file():  # of the launcher of subprocesses
+                require_text_of_sweep(settings, prepared.digest, folder.parent)
             module = build_module(settings, prepared)
             trainer = build_trainer(settings, step)
             with nullcontext() if files is None else begun(settings, prepared, trainer, files):
@@ -118,7 +121,7 @@ def run(settings: Settings) -> float | None:
             with trained_by(settings.config), in_own_words():
                 exported, kept = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
-            metrics |= facts(module, trainer, started) | {"kept": kept}
+            metrics |= facts(module, trainer, started) | {"kept": kept, "text": prepared.digest}
             log_scores(metrics, trainer, settings)
         metrics["warnings"] = [*dict.fromkeys(each.getMessage() for each in told)]
         write_json(folder / "metrics.json", metrics)

@@ -1,8 +1,8 @@
 """Is a change an improvement? The results of two settings of any program, judged by their seeds, at any number of looks."""
 
 from judged_seeds.command import STATUS, compare_results
-from judged_seeds.looks import Judgment, e_bh, e_value, interval, judge, level_of_try, paired
+from judged_seeds.looks import Judgment, e_bh, e_value, holm, interval, judge, level_of_try, paired
 from judged_seeds.records import EVENTS, ResultError, judged, results_of, scalars_in
 
-__all__ = ["EVENTS", "STATUS", "Judgment", "ResultError", "compare_results", "e_bh", "e_value", "interval", "judge", "judged",
+__all__ = ["EVENTS", "STATUS", "Judgment", "ResultError", "compare_results", "e_bh", "e_value", "holm", "interval", "judge", "judged",
            "level_of_try", "paired", "results_of", "scalars_in"]  # fmt: skip

@@ -132,6 +132,15 @@ def e_bh(p: Sequence[float], tries: int | None = None, level: float = LEVEL) -> 
     return [each <= count * allowed for each in p]
 
 
+def holm(p: Sequence[float]) -> list[float]:
+    """Return m corrected p-values (Holm 1979): the k-th smallest times m - k + 1, made non-decreasing."""
+    order = np.argsort(p)
+    rising = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(rising, 1)
+    return corrected.tolist()
+
+
 def paired(
     first: Sequence[tuple[object, float]], second: Sequence[tuple[object, float]]
 ) -> list[tuple[float, float]]:
