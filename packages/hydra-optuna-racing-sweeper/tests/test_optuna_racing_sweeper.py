@@ -24,6 +24,8 @@ main()
 """
 CONFIG = {"x": 0, "kind": "a", "log": "${hydra:runtime.cwd}/log.txt", "then": "pass",
           "result": "(config.x - 2) ** 2 + (config.kind == 'b')"}  # fmt: skip
+MENDED = CONFIG | {"hydra": {"job": {"config": {"override_dirname": {"exclude_keys": ["then"]}}}}}
+"""Its results do not depend on `then`, which may be mended."""
 SEARCH = ("-m", "hydra/sweeper=optuna", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=interval(0,5)",
           "kind=choice(a,b)")  # fmt: skip
 GRID = (
@@ -215,6 +217,22 @@ def test_another_space_or_metric_is_refused_before_a_run_is_run_again(app):
     assert len(begun(app)) == 1
 
 
+def test_results_of_another_configuration_are_not_mixed(app):
+    config = app.folder / "conf" / "config.yaml"
+    nested = CONFIG | {"model": {"size": 3, "name": "${kind}"}}
+    config.write_text(yaml.safe_dump(nested | {"then": "1/0"}))
+    app(*SEARCH, "hydra.sweeper.n_trials=1", check=1)  # no result, so it may be mended
+    config.write_text(yaml.safe_dump(nested))
+    app(*SEARCH, "hydra.sweeper.n_trials=1", check=0)
+    config.write_text(yaml.safe_dump(nested | {"model": {"size": 4, "name": "${kind}"}}))
+    done = app(*SEARCH, "hydra.sweeper.n_trials=2", check=1)
+    assert "has results with model.size=3, which is 4 now" in done.text.splitlines()[0]
+    assert "Traceback" not in done.text
+    config.write_text(yaml.safe_dump(nested | {"x": 7}))  # which is searched
+    app(*SEARCH, "hydra.sweeper.n_trials=2", check=0)
+    assert len(rows(app.folder / "out" / "results.csv")) == 2
+
+
 def test_one_group_in_two_packages(app):
     (app.folder / "conf" / "db").mkdir()
     for number, name in enumerate(("one", "two"), 1):
@@ -339,13 +357,13 @@ def test_two_studies_of_one_folder_keep_each_other_s_results(app):
 @pytest.mark.long
 def test_failed_trials_are_run_again_or_counted(app):
     config = app.folder / "conf" / "config.yaml"
-    fail = yaml.safe_dump(CONFIG | {"then": "1/0 if config.x > 1 else 0"})
+    fail = yaml.safe_dump(MENDED | {"then": "1/0 if config.x > 1 else 0"})
     config.write_text(fail)
     done = app(*SEARCH, "hydra.sweeper.n_trials=3")
     assert done.status == 1
     assert "ZeroDivisionError" in done.text
     num = len(begun(app))
-    config.write_text(yaml.safe_dump(CONFIG))
+    config.write_text(yaml.safe_dump(MENDED))
     app(*SEARCH, "hydra.sweeper.n_trials=3", check=0)
     assert {row["status"] for row in rows(app.folder / "out" / "results.csv")} == {"complete"}
     assert len(begun(app)) == num + 3 - (num - 1)
@@ -357,13 +375,14 @@ def test_failed_trials_are_run_again_or_counted(app):
 
 def test_an_enqueued_trial_is_run_and_a_result_of_nan_is_a_failure(app):
     (app.folder / "out").mkdir()
+    (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(MENDED))
     with study_of(app.folder) as study:
         study.enqueue_trial({"x": 1.5, "kind": "b"})
         app(*SEARCH, "hydra.sweeper.n_trials=0", check=0)
         app(*SEARCH, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", check=0)
         assert [line[:6] for line in begun(app)].count("1.5 b ") == 1
         assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 2
-        config = CONFIG | {"then": "config.x = float('nan')"}
+        config = MENDED | {"then": "config.x = float('nan')"}
         (app.folder / "conf" / "config.yaml").write_text(yaml.safe_dump(config))
         done = app(*SEARCH, "hydra.sweeper.n_trials=3", check=1)
         assert "its result is nan" in done.text

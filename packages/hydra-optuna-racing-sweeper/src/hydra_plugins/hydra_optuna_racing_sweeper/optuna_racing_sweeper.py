@@ -169,6 +169,7 @@ class OptunaRacingSweeper(Sweeper):
             search.may_repeat = seeds == [None] and own_seed is None
             search.refuse_another(directions, metric=name_of_result([self.config]),
                                   overrides=" ".join(sorted(fixed)))  # fmt: skip
+            search.refuse_other_base(OmegaConf.to_container(OmegaConf.create(self.text_of(self.config))))
             self.take_over(search, job)
             OmegaConf.save(self.config, folder / "multirun.yaml")
         locks = Path(study.user_attrs["folder"]) / ".trials"
@@ -400,6 +401,18 @@ class OptunaRacingSweeper(Sweeper):
         return keys, space, [str(each.input_line) for key, each in parsed.items() if key not in sweeps]
 
 
+def by_key(config: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Return the values of a configuration, as text, by dotted key."""
+    found: dict[str, str] = {}
+    for name, value in config.items():
+        found |= (
+            by_key(value, f"{before}{name}.")
+            if isinstance(value, dict) and value
+            else {f"{before}{name}": str(value)}
+        )
+    return found
+
+
 class Search:
     """A study whose trials are settings, and the decisions on their runs. All methods need the study's lock."""
 
@@ -478,6 +491,24 @@ class Search:
                     same(*(f"{name} as {each}" if each else f"no {name}" for each in both))
         for name in facts.keys() - noted.keys():
             self.study.set_user_attr(name, facts[name])
+
+    def refuse_other_base(self, config: dict[str, Any]) -> None:
+        """Refuse to mix results of two configurations: note what the application's is, without overrides that vary.
+
+        Raises:
+            CompactHydraException: The study has results of another one.
+        """
+        given, known = by_key(config), self.study.user_attrs.get("configuration")
+        has_results = any(run.status in ("complete", "pruned") for run in self.runs())
+        if known is None or not has_results:
+            self.study.set_user_attr("configuration", given)
+            return
+        for key in dict.fromkeys([*known, *given]):
+            if key not in self.space and known.get(key) != given.get(key):
+                raise CompactHydraException(
+                    f"the study {self.study.study_name} has results with {key}={known.get(key)}, which is {given.get(key)} now: "
+                    "restore it, or give another hydra.sweeper.study_name or folder"
+                )
 
     def take_over(self, params: dict[str, Any], finished: Callable[[Any], Any]) -> int:
         """Note the finished runs of a setting with its next seeds as runs of the study; return their number.
