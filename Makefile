@@ -151,8 +151,8 @@ constraints: ## keep constraints.txt; versions change only where they must (ARGS
 		$(addprefix --no-emit-package ,$(OURS)) --output-file constraints.txt $(ARGS)
 
 .PHONY: dist
-dist: ## wheels and source archives of the program, its Attention tab, its checks, its launcher, its sweeper, its reader of files and its words, in dist/
-	@echo "building seven wheels in .build: about half a minute"
+dist: ## wheels and source archives of the program and its packages, in dist/
+	@echo "building a wheel of each package in .build: about half a minute"
 	$(PYTHON) -m venv .build
 	.build/bin/pip install --quiet build
 	rm -rf dist
