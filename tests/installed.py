@@ -1,8 +1,8 @@
 """Install what ``make dist`` builds and use it outside of the clone: python -m tests.installed dist
 
 The wheels, and the source archives, are installed into an environment of their own, which sees the libraries of this
-one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheels of the Attention tab and of
-the readers of files, and those of the launcher and the sweeper, are installed alone, with what they depend on, into empty environments.
+one, and the command ``seq2seq`` is used in an empty folder with a blank in its path. The wheels of the Attention tab, of the
+readers of files, of words and seeds, and those of the launcher and the sweeper, are installed alone, with what they depend on, into empty environments.
 """
 
 import os
@@ -96,6 +96,18 @@ def try_files_alone(wheel: Path, folder: Path) -> None:
     assert (here / "pairs.tsv").read_text() == "Open\tOuvrir\n"
 
 
+def try_words_and_seeds_alone(words: Path, seeds: Path, folder: Path) -> None:
+    """Split and join words with the wheel of the one package, and judge a table with that of the other."""
+    do, here = installed_alone([words, seeds], folder)
+    code = "from joined_words import *; print(join_with_joints(split_with_joints('Press Ctrl+V (twice).')))"
+    assert do("-c", code) == "Press Ctrl+V (twice).\n"
+    for name, more in (("before", 0.5), ("after", 0.0)):
+        rows = "".join(f"{seed},{more + seed / 100 + seed % 2 / 50}\n" for seed in range(1, 7))
+        (here / f"{name}.csv").write_text(f"seed,loss\n{rows}".replace("0.05\n", "0.06\n"))
+    said = do("-m", "judged_seeds", "before.csv", "after.csv", "--metric", "loss", "--direction", "min")
+    assert said.startswith("better: loss -0.49"), said
+
+
 def try_plugins_alone(launcher: Path, sweeper: Path, folder: Path) -> None:
     """Search with the wheels of the launcher and the sweeper as the README of the sweeper does, twice."""
     do, here = installed_alone([launcher, sweeper], folder)
@@ -184,6 +196,12 @@ def main() -> None:
         try_files_alone(*dist.glob("bitext_files-*.whl"), Path(folder))
     print("the readers of files alone work")
     with tempfile.TemporaryDirectory() as folder:
+        names = ("joined_words", "judged_seeds")
+        try_words_and_seeds_alone(
+            *(path for name in names for path in dist.glob(f"{name}-*.whl")), Path(folder)
+        )
+    print("words and seeds alone work")
+    with tempfile.TemporaryDirectory() as folder:
         plugins = [
             *dist.glob("hydra_subprocess_launcher-*.whl"),
             *dist.glob("hydra_optuna_racing_sweeper-*.whl"),
@@ -193,7 +211,7 @@ def main() -> None:
     for pattern in ("*.whl", "*.tar.gz"):
         with tempfile.TemporaryDirectory() as folder:
             archives = sorted(dist.glob(pattern))
-            assert len(archives) == 8, archives
+            assert len(archives) == 9, archives
             try_archives(archives, Path(folder))
         print(f"{pattern} works")
 
