@@ -68,7 +68,7 @@ def test_guesses_are_named_by_the_command_and_the_page(folder, tmp_path, program
     done = program(folder, *texts, "--json", command="translate", cwd=tmp_path, check=0)
     rows = [json.loads(line) for line in done.text.splitlines() if line.startswith("{")]
     assert [row["guess"] for row in rows] == marks
-    assert "WARNING: 1 of 2 lines is a guess" in done.text
+    assert "WARNING: 1 of 2 lines is a guess (2):" in done.text
     assert "“One of its own.”" in done.text
     sure = texts[marks.index(False)]
     done = program(folder, sure, command="translate", cwd=tmp_path, check=0)

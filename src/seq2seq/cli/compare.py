@@ -101,9 +101,11 @@ def _compare(
     from seq2seq.cli.comparison_figure import comparison_page, draw_comparison
 
     with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row), restval="")
+        writer = csv.DictWriter(
+            file, ["metric", *dict.fromkeys(key for row in rows for key in row)], restval=""
+        )
         writer.writeheader()
-        writer.writerows({k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
+        writer.writerows({"metric": metric} | {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
                          for row in rows)  # fmt: skip
     if picture.suffix.lower() == ".html":
         picture.write_text(comparison_page(rows, metric, table), encoding="utf-8")

@@ -62,14 +62,14 @@ def translate(
     lines = _asked() if asks else as_typed(sentences) if sentences else stream_lines(source)
     if sys.stderr.isatty() and source is not None and Path(source).is_file():
         announce(f"translating {counted(sum(1 for _ in stream_lines(source)), 'line')}")
-    number, num_guesses, size, unknown = 0, 0, 1 if asks else buffer_size, UnknownCount()
+    number, guesses, size, unknown = 0, list[int](), 1 if asks else buffer_size, UnknownCount()
     written = None if output is None else output.open("w", encoding="utf-8", newline="\n")
     with nullcontext(sys.stdout) if written is None else written as file:
         while window := list(islice(lines, size)):
             found = run.translate(window, None, number, json or asks, **options)
             for each in found:
                 number += each.rank == 1
-                num_guesses += each.rank == 1 and bool(each.is_guess)
+                guesses += [number] if each.rank == 1 and each.is_guess else []
                 file.write(f"{_line(number, each, json=json, n_best=options['n_best'])}\n")
             file.flush()
             for line in _facts(found[0], run.knows) if asks else ():
@@ -83,8 +83,8 @@ def translate(
         )
     for line in warnings:
         print(line, file=sys.stderr)
-    if num_guesses and run.knows and not asks:
-        warn(run.knows.warning(num_guesses, counted(number, "line")))
+    if guesses and run.knows and not asks:
+        warn(run.knows.warning(guesses, counted(number, "line")))
 
 
 def _is_read(output: Path, source: str | Path | None, sentences: Sequence[str]) -> bool:

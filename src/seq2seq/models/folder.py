@@ -97,12 +97,12 @@ class Knowledge:
         """Return the examples in a line."""
         return " ".join(f"“{each}”" for each in self.examples)
 
-    def warning(self, num_guesses: int, lines: str) -> str:
-        """Return a line that says how many of the `lines`, such as "20 lines", are guesses."""
-        verb = "is a guess" if num_guesses == 1 else "are guesses"
+    def warning(self, guesses: Sequence[int], lines: str) -> str:
+        """Return a line that says which of the `lines`, such as "20 lines", are guesses, by number from 1."""
+        verb, first = "is a guess" if len(guesses) == 1 else "are guesses", ", ".join(map(str, guesses[:8]))
         return (
-            f"{num_guesses:,} of {lines} {verb}: the model is less sure of what it says than in 95 % of the text that it knows, "
-            f"such as {self.quoted()}"
+            f"{len(guesses):,} of {lines} {verb} ({first}{', …' if len(guesses) > 8 else ''}): the model is less sure of what it says "
+            f"than in 95 % of the text that it knows, such as {self.quoted()}"
         )
 
 
