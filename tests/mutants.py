@@ -32,6 +32,11 @@ RESUMES = ["packages/lightning-exact-resume/tests", "tests/training", "tests/rel
 AREAS = {
     f"{EXACT}/resume.py": RESUMES,
     f"{EXACT}/checkpoint.py": RESUMES,
+    f"{EXACT}/groups.py": ["packages/lightning-exact-resume/tests/test_rates.py"],
+    f"{EXACT}/schedules.py": [
+        "packages/lightning-exact-resume/tests/test_rates.py",
+        "tests/training/test_schedules.py",
+    ],
     "training/resume.py": ["tests/training/test_continuations.py", "tests/reliability"],
     "training/process.py": ["tests/reliability"],
     "attention": ["tests/attention", "tests/oracles/test_attentions.py"],
@@ -176,6 +181,12 @@ MUTANTS = {
     ],
     f"{EXACT}/schedules.py": [
         ("math.ceil(batches / trainer.accumulate_grad_batches)", "batches"),
+        ("group[name] *= factor", "pass"),
+        ("state.pop(name, None)", "pass"),
+    ],
+    f"{EXACT}/groups.py": [
+        ("parameter.grad = None", "pass"),
+        ("self.decay_vectors or parameter.ndim > 1", "True"),
     ],
     "training/schedules.py": [
         ("number = step + 1", "number = step"),

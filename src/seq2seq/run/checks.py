@@ -252,9 +252,6 @@ def _is_soon_read(*patterns: Any) -> bool:
     return not any(path.is_fifo() for path in paths) and sum(path.stat().st_size for path in paths) <= FEW
 
 
-# --- with PyTorch: directions of metrics, and checkpoints ---
-
-
 def own_metrics(config: DictConfig) -> dict[str, Any]:
     """Return the functions and classes of ``module.metrics`` by name, for what they declare."""
     found = config.module.get("metrics") or {}

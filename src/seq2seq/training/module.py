@@ -7,13 +7,13 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
-from lightning_exact_resume import OtherTraining, ParameterGroups, RateError
+from lightning_exact_resume import ParameterGroups
 from seq2seq.attention.masking import length_mask
-from seq2seq.common.errors import InputError
 from seq2seq.data.batch import Batch
 from seq2seq.decoding.greedy import greedy_search
 from seq2seq.training.hooks import ConfiguredModule
 from seq2seq.training.losses import LossSums, token_cross_entropy
+from seq2seq.training.resume import refusing_wrong_parts
 
 
 class TranslationModule(ConfiguredModule):
@@ -65,17 +65,11 @@ class TranslationModule(ConfiguredModule):
     def configure_optimizers(self) -> Any:
         """Create the optimizer and its schedule."""
         takes_names = isinstance(self.optimizer_factory, ParameterGroups)
-        try:
+        with refusing_wrong_parts():
             optimizer = self.optimizer_factory(
                 self.model.named_parameters() if takes_names else self.parameters()
             )
             return {"optimizer": optimizer} | self.schedule.configuration(optimizer, self.trainer)
-        except OtherTraining as error:
-            raise InputError(f"ckpt_path: {error}, or start from its model by init_from=FOLDER") from error
-        except RateError as error:
-            raise InputError(str(error)) from error
-        except (ValueError, RuntimeError) as error:
-            raise InputError(f"optimizer: {error}") from error
 
     def validation_step(self, batch: Batch, batch_idx: int) -> Tensor | None:
         """Add loss, links and greedy translations of a batch; return its attention weights (B, T, h, S), for callbacks."""

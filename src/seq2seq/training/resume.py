@@ -8,7 +8,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 
-from lightning_exact_resume import CheckpointError, Interrupted
+from lightning_exact_resume import CheckpointError, Interrupted, OtherTraining, RateError
 from lightning_exact_resume import DurableCheckpointIO as ExactCheckpointIO
 from lightning_exact_resume import ResumeState as ExactState
 from seq2seq.common.errors import InputError, TrainingFailed, TrainingInterrupted
@@ -33,6 +33,16 @@ def in_own_words(advice: str = "the same command continues") -> Iterator[None]:
         raise TrainingInterrupted(error.signal_number, f"{error}; {advice}") from error
     except KeyboardInterrupt as error:
         raise TrainingInterrupted(signal.SIGINT, f"stopped by Ctrl-C; {advice}") from error
+
+
+@contextmanager
+def refusing_wrong_parts() -> Iterator[None]:
+    """Raise InputError for an optimizer or schedule that refuses its arguments, or that a checkpoint is not of."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        way = ", or start from its model by init_from=FOLDER" if isinstance(error, OtherTraining) else ""
+        raise InputError(f"{'' if isinstance(error, RateError) else 'optimizer: '}{error}{way}") from error
 
 
 class DurableCheckpointIO(ExactCheckpointIO):

@@ -109,7 +109,7 @@ class Schedule(Callback):
         for state in loaded.get("lr_schedulers", []):
             if unit != ("validation" if "cooldown_counter" in state else loaded.get("interval", "step")):
                 raise OtherTraining(
-                    "the rate of that training was of another schedule, and does not go on by this one: choose the same scheduler and interval"
+                    "ckpt_path: the rate of that training was of another schedule, and does not go on by this one: choose the same scheduler and interval"
                 )
         if is_plateau and (self._told or schedule.mode != "min"):  # the mode of a function is seen here
             raise RateError(
@@ -190,7 +190,7 @@ def _use_arguments(arguments: Mapping[str, Any], checkpoint: dict[str, Any]) -> 
         ]
         if missing:
             raise OtherTraining(
-                f"that training had another optimizer, without {', '.join(missing)}: choose the same optimizer"
+                f"ckpt_path: that training had another optimizer, without {', '.join(missing)}: choose the same optimizer"
             )
     before = checkpoint.get("optimizer_arguments") or {}
     changed = {n: arguments[n] for n, v in before.items() if n in arguments and arguments[n] != v}

@@ -169,7 +169,8 @@ class OptunaRacingSweeper(Sweeper):
             search.may_repeat = seeds == [None] and own_seed is None
             search.refuse_another(directions, metric=name_of_result([self.config]),
                                   overrides=" ".join(sorted(fixed)))  # fmt: skip
-            search.refuse_other_base(OmegaConf.to_container(OmegaConf.create(self.text_of(self.config))))
+            base: Any = OmegaConf.to_container(OmegaConf.create(self.text_of(self.config)))
+            search.refuse_other_base(base)
             self.take_over(search, job)
             OmegaConf.save(self.config, folder / "multirun.yaml")
         locks = Path(study.user_attrs["folder"]) / ".trials"
