@@ -225,3 +225,16 @@ def test_a_question_mark_or_a_p_marks_possible_links_and_sure_wins():
     assert parse_links("0-0 0?0") == (((0, 0),), ())
     with pytest.raises(FormatError, match="'0:0' is no link"):
         parse_links("0:0")
+
+
+@pytest.mark.parametrize("bad", ['"c\td', '"c" d\te'])
+def test_a_quote_that_is_in_the_way_of_others_is_named(bad, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text('a\tb\n"one\ntwo"\tx\n' + "c\td\n" * 5 + f"{bad}\n" + "e\tf\n" * 3)
+    with pytest.raises(
+        FormatError, match=r"line 2: no tab: .*; or, where quotes hold line ends, mend line 9: "
+    ):
+        list(bitext.read(path, bitext.Columns(("en", "fr"))))
+    path.write_text("a\tb\nc\n")
+    with pytest.raises(FormatError, match=r"separated by a tab$"):
+        list(bitext.read(path, bitext.Columns(("en", "fr"))))

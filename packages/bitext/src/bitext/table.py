@@ -92,7 +92,7 @@ def split(path: File, lines: list[str], columns: Columns) -> tuple[list[list[str
         for number, row in zip(numbers, rows, strict=True):
             if len(row) < 2:
                 raise FormatError(
-                    f"{path}, line {number}: no tab: give source and target separated by a tab"
+                    f"{path}, line {number}: no tab: give source and target separated by a tab{wrong_quote(lines)}"
                     if mark == "\t"
                     else f"{path}, line {number}: no {BARS.strip()} between source and target"
                 )
@@ -108,6 +108,15 @@ def split(path: File, lines: list[str], columns: Columns) -> tuple[list[list[str
     raise FormatError(
         f"{path}, line 1: no tab, comma or semicolon between source and target: separate them by a tab"
     )
+
+
+def wrong_quote(lines: list[str]) -> str:
+    """Return which quote is in the way where others may hold line ends; nothing where none is."""
+    try:
+        quoted("", lines, "\t")
+    except FormatError as error:
+        return f"; or, where quotes hold line ends, mend{str(error).removeprefix(',')}"
+    return ""
 
 
 def has_csv_marks(cells: list[str]) -> bool:
