@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 
-from judged_seeds import holm
-from seq2seq.evaluation.significance import compare
+from judged_seeds import compare, holm
+from seq2seq.evaluation.bleu import bleu_of
 
 LEVEL = 0.05
 BOUND = 0.07
@@ -79,7 +79,7 @@ def share_significant(trials, num_seeds, size, share=0.0, quality=0.0, gain=0.0,
     found = 0
     for generator in np.random.default_rng(1).spawn(trials):
         pair = of(generator, num_seeds, size, share, quality, gain)
-        found += compare(*pair, LEVEL, paired=of is the_same_models).p < LEVEL
+        found += compare(*pair, LEVEL, score=bleu_of, paired=of is the_same_models).p < LEVEL
     return found / trials
 
 
@@ -91,7 +91,7 @@ def share_of_families(trials, num_seeds, size, share, quality, count=4):
             settings(generator, num_seeds, size, share, quality, count=count), key=lambda s: s[..., 2].sum()
         )
         pairs = list(combinations(range(count), 2))
-        p = holm([compare(known[a], known[b], LEVEL / len(pairs)).p for a, b in pairs])
+        p = holm([compare(known[a], known[b], LEVEL / len(pairs), score=bleu_of).p for a, b in pairs])
         found += min(each for (_, b), each in zip(pairs, p, strict=True) if b == count - 1) < LEVEL
     return found / trials
 

@@ -32,6 +32,7 @@ RESUMES = ["packages/lightning-exact-resume/tests", "tests/training", "tests/rel
 AREAS = {
     f"{EXACT}/resume.py": RESUMES,
     f"{EXACT}/checkpoint.py": RESUMES,
+    "../../packages/judged-seeds": ["tests/evaluation/test_significance.py"],
     f"{EXACT}/groups.py": ["packages/lightning-exact-resume/tests/test_rates.py"],
     f"{EXACT}/schedules.py": [
         "packages/lightning-exact-resume/tests/test_rates.py",
@@ -286,7 +287,7 @@ MUTANTS = {
         ("/ np.maximum(targets.sum(axis=1, keepdims=True), 1)", ""),
         ("/ np.maximum(sources.sum(axis=0), 1)", ""),
     ],
-    "evaluation/significance.py": [
+    "../../packages/judged-seeds/src/judged_seeds/sentences.py": [
         ("max(0.0, float(deviations.var()) - sum(", "max(0.0, float(deviations.var()) - 0 * sum("),
         ("(1 + int(as_great)) / (num_draws + 1)", "int(as_great) / num_draws"),
     ],

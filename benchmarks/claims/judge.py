@@ -41,11 +41,11 @@ import yaml
 from numpy.typing import NDArray
 
 from hydra_checked.program import exit_on_error
+from judged_seeds import compare
 from seq2seq.common.errors import InputError
 from seq2seq.evaluation.bleu import NUM_STATISTICS, bleu_of, sentence_statistics
 from seq2seq.evaluation.comparison import LEVEL, FinishedRun, counts_of, find_runs
 from seq2seq.evaluation.metrics import METRICS, metric_of
-from seq2seq.evaluation.significance import compare
 from seq2seq.run.folder import write_json
 from seq2seq.settings.application import APPLICATION
 

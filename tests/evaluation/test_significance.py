@@ -1,4 +1,5 @@
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -6,10 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
+from judged_seeds import compare as compare_by
+from judged_seeds import interval_of as interval_by
 from seq2seq.evaluation.bleu import bleu_of, sentence_statistics
-from seq2seq.evaluation.significance import compare, interval_of
 from tests.calibration import share_significant, the_same_models
 
+compare = partial(compare_by, score=bleu_of)
+interval_of = partial(interval_by, score=bleu_of)
 WORDS = ["a", "the", "cat", "dog", "sees", "on", "with", "red", "house", "they", "it", "not", "do"]
 
 

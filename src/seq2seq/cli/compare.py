@@ -34,7 +34,7 @@ def compare(
 
     Groups runs that differ only in the seed into settings, and compares each setting with the best one, or with
     ``--baseline``. For BLEU and exact match, p and the interval include the variation of seeds and of test sentences
-    (`seq2seq.evaluation.significance`); for other scores Welch's t-test over seeds is used. p is corrected for the
+    (`judged_seeds.compare`); for other scores Welch's t-test over seeds is used. p is corrected for the
     number of comparisons by Holm's method; against the best setting, which was selected by the scores, this is the
     number of all pairs. Writes a table and a figure; of one setting only where ``-o`` says so. Runs that were scored
     on other sentences have a table of their own. These p hold for one look at a fixed number of seeds; the last column,

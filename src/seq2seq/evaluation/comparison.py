@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from judged_seeds import Judgment, e_bh, holm, judge, paired
+from judged_seeds import Judgment, compare, e_bh, holm, judge, paired
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import flat, is_within
 from seq2seq.common.progress import counted
@@ -284,7 +284,7 @@ def comparable(runs: Sequence[FinishedRun], metric: str) -> tuple[list[list[Fini
 
 
 def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[str, Any]:
-    """Compare two settings by `seq2seq.evaluation.significance`, or else by Welch's test over seeds.
+    """Compare two settings by `judged_seeds.compare`, or else by Welch's test over seeds.
 
     Returns:
         The part of a row that says it: ``difference`` of the mean scores, ``low`` and ``high`` of its confidence interval, ``p``
@@ -292,8 +292,6 @@ def difference(one: Setting, other: Setting, metric: str, level: float) -> dict[
         sentences``, or nothing.
     """
     from scipy.stats import ttest_ind
-
-    from seq2seq.evaluation.significance import compare
 
     counts, p = counts_of([*one.runs, *other.runs], metric), None
     if counts is not None and counts[0].shape[1] >= FEWEST:

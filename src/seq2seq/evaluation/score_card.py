@@ -6,9 +6,8 @@ from typing import Any
 
 from joined_words import text_words
 from seq2seq.common.progress import counted
-from seq2seq.evaluation.bleu import bleu_metric, cased_bleu, sentence_statistics
+from seq2seq.evaluation.bleu import bleu_metric, bleu_of, cased_bleu, sentence_statistics
 from seq2seq.evaluation.metrics import METRICS, places_by, scores_of
-from seq2seq.evaluation.significance import interval_of
 
 Texts = Sequence[str]
 
@@ -63,7 +62,9 @@ def score_card(
     scores = scores_of(hypotheses, references, language, others=metrics, sources=sources, languages=languages)
     interval = None
     if with_interval and not any(languages):
-        interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05)
+        from judged_seeds import interval_of  # imports scipy
+
+        interval = interval_of(sentence_statistics(hypotheses, references, language), 0.05, bleu_of)
     targets = sorted({each.rpartition("-")[2] for each in languages} - {""}) or [language]
     signatures = dict.fromkeys(map(bleu_signature, targets))
     mean = "mean over pairs of languages, " if any(languages) else ""

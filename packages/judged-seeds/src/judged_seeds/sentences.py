@@ -1,7 +1,7 @@
 """Test whether one setting is better than another, over test sentences and over seeds.
 
 The quality of a setting is its mean score over seeds and over test sentences. Two settings, b with m seeds
-and c with k, have translated the same sentences; d is the mean BLEU of c minus that of b. If they are equally
+and c with k, have translated the same sentences; d is the mean score of c minus that of b. If they are equally
 good, d still varies, for two reasons:
 
     Var d = S + (U_b + T_b) / m + (U_c + T_c) / k
@@ -25,7 +25,6 @@ unknown: then e* = d* - mean d*, and p is about these models, not about the sett
 
 Two searches of the same models are paired: the differences of the m models are one sample, in which the
 quality of the models cancels, Var d = S + (U + T) / m of these differences.
-`make calibration` measures how often p < 0.05 where nothing differs.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,14 +35,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.evaluation.bleu import bleu_of
-
 DRAWS_AT_LEVEL = 20
 """Minimum number of draws beyond the level, so that p itself is precise."""
 
 LEAST_DRAWS = 1000
 NOTHING = 1e-9
-"""Differences of BLEU below this are rounding."""
+"""Differences below this are rounding."""
 
 AT_ONCE = 1 << 18
 """Number of sentences drawn at a time, which fits into a processor's cache."""
@@ -54,7 +51,7 @@ class Comparison:
     """The result of comparing two settings.
 
     Attributes:
-        difference: Mean BLEU of the second minus that of the first.
+        difference: Mean score of the second minus that of the first.
         p: Two-sided p-value of the difference.
         interval: Confidence interval of the difference at 1 - `level`.
         knows_seeds: True if both settings have several seeds; else p is about the two models only.
@@ -71,18 +68,18 @@ Score = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def compare(
-    first: NDArray[Any], second: NDArray[Any], level: float, *, score: Score = bleu_of, paired: bool = False
+    first: NDArray[Any], second: NDArray[Any], level: float, *, score: Score, paired: bool = False
 ) -> Comparison:
-    """Compare two settings by BLEU, or by another score of sums over sentences.
+    """Compare two settings by a score of sums over sentences, such as BLEU.
 
     The method is described at the top of this module. For a number per seed instead of per sentence, give one
     sentence: p is then that of Welch's test.
 
     Args:
-        first: Statistics of one setting (seeds, sentences, statistics), see `sentence_statistics`.
+        first: Statistics of one setting (seeds, sentences, statistics), which are summed over the sentences.
         second: Statistics of the other setting on the same sentences.
         level: The significance level; the smaller, the more samples are drawn.
-        score: Maps sums of statistics to scores.
+        score: Maps sums of statistics (…, statistics) to scores (…).
         paired: True if both are of the same models in the same order.
 
     Raises:
@@ -107,14 +104,14 @@ def compare(
     return Comparison(difference, (1 + int(as_great)) / (num_draws + 1), (low, high), knows_seeds)
 
 
-def interval_of(statistics: NDArray[Any], level: float) -> tuple[float, float]:
-    """Return the bootstrap confidence interval of the BLEU of one model.
+def interval_of(statistics: NDArray[Any], level: float, score: Score) -> tuple[float, float]:
+    """Return the bootstrap confidence interval of the score of one model.
 
-    Quantiles of BLEU on sentences drawn with replacement (Koehn 2004), with a fixed seed. The interval does not
+    Quantiles of the score on sentences drawn with replacement (Koehn 2004), with a fixed seed. The interval does not
     include the variation between seeds of the training.
     The level of a 95 % interval is 0.05.
     """
-    drawn = _drawn_scores(statistics[None], LEAST_DRAWS, np.random.default_rng(1), bleu_of)
+    drawn = _drawn_scores(statistics[None], LEAST_DRAWS, np.random.default_rng(1), score)
     low, high = np.quantile(drawn, [level / 2, 1 - level / 2]).tolist()
     return low, high
 
