@@ -65,20 +65,22 @@ def test_runs_that_were_scored_on_other_sentences_have_tables_of_their_own(tmp_p
     assert sorted(path.name for path in (tmp_path / "runs").glob("*.png")) == ["comparison-1.png"]
 
 
-def test_seeds_that_were_trained_on_other_text_are_another_setting(tmp_path, program):
+def test_seeds_of_other_text_code_or_weights_are_another_setting(tmp_path, program):
     for seed, text in ((1, "aa"), (2, "aa"), (3, "bb")):
         make_run(tmp_path / f"runs/{seed}", seed, 0.9)
         path = tmp_path / f"runs/{seed}/metrics.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"text": text}))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"made_of": text}))
     done = program("runs", cwd=tmp_path, command="compare", check=0)
-    rows = [line.split()[:2] for line in done.text.splitlines() if line.startswith("text=")]
-    assert sorted(rows) == [["text=aa", "2"], ["text=bb", "1"]]
+    rows = [line.split()[:2] for line in done.text.splitlines() if line.startswith("made_of=")]
+    assert sorted(rows) == [["made_of=aa", "2"], ["made_of=bb", "1"]]
 
 
 def test_runs_that_start_from_models_of_their_own_seeds_are_of_one_setting(tmp_path, program):
     for seed in (1, 2, 3):
         make_run(tmp_path / f"own/student-{seed}", seed, 0.9, init_from=f"runs/teacher-{seed}")
         make_run(tmp_path / f"one/student-{seed}", seed, 0.8, init_from="runs/teacher-1")
+        path = tmp_path / f"own/student-{seed}/metrics.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"start": f"{seed}"}))
     for folder in ("own", "one"):
         done = program(folder, cwd=tmp_path, command="compare", check=0)
         (row,) = (line.split() for line in done.text.splitlines() if line.startswith("all runs"))

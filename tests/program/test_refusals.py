@@ -1,5 +1,6 @@
 """Values that would be ignored, and runs that a refused command would have changed, by commands and from Python."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -368,7 +369,7 @@ def test_a_job_that_lacks_a_key_is_refused_before_the_first_starts(overrides, na
     assert "job 1" not in done.text
 
 
-def test_jobs_of_a_sweep_read_the_same_text(tmp_path, program):
+def test_jobs_of_a_sweep_have_the_same_text_and_code(tmp_path, program):
     lines = [f"a b {number}" for number in range(40)]
     for name in ("en", "fr"):
         (tmp_path / f"t.{name}").write_text("\n".join(lines) + "\n")
@@ -395,5 +396,19 @@ def test_jobs_of_a_sweep_read_the_same_text(tmp_path, program):
     job(1)
     job(2)
     (tmp_path / "t.fr").write_text("\n".join(reversed(lines)) + "\n")
-    assert "the text has changed since earlier jobs of this sweep read it" in job(3, check=2)
+    assert "the text has changed since earlier jobs of this sweep" in job(3, check=2)
     job(3, "data.max_examples=31")  # other data
+    (tmp_path / "mine.py").write_text(
+        "from seq2seq.attention import AdditiveScore as Own\n\n\nclass Score(Own):\n    pass\n"
+    )
+    own = "data.max_examples=31", "model.decoder.attention.score._target_=mine.Score"
+    job(4, *own)
+    with (tmp_path / "mine.py").open("a") as file:
+        file.write("    scale = 2\n")
+    assert "mine.py has changed" in job(5, *own, check=2)
+    job(5, *own, "overwrite=true")
+    digests = [
+        json.loads((tmp_path / f"runs/baseline/job_{n}/metrics.json").read_text())["made_of"]
+        for n in (1, 2, 3, 4, 5)
+    ]
+    assert [digests.count(each) for each in digests] == [2, 2, 1, 1, 1]

@@ -98,8 +98,9 @@ class Prepared:
 
     @property
     def digest(self) -> str:
-        """What distinguishes the training and validation text from another one, as eight hexadecimal digits."""
-        return f"{zlib.crc32(repr(self.checksums['text']).encode()):08x}"
+        """What distinguishes the text of all splits from another one, as eight hexadecimal digits."""
+        sums = [*self.checksums["text"], None if self.test is None else self.test.checksum]
+        return f"{zlib.crc32(repr(sums).encode()):08x}"
 
     def save_tokenizers(self, folder: Path) -> None:
         """Write both tokenizers into a folder, see `save_proved`."""

@@ -59,9 +59,9 @@ class FinishedRun:
         return any(re.match("(val|test)\\..*bleu_[^-]+-", key) for key in flat(self.metrics))
 
     def values(self) -> dict[str, Any]:
-        """Return the part of the configuration that defines the setting, and the digest of the text, which may have changed."""
-        text = {"text": self.metrics["text"]} if self.config and "text" in self.metrics else {}
-        return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)} | text
+        """Return the part of the configuration that defines the setting, and digests of what it only names, which may change."""
+        made_of = {k: self.metrics[k] for k in ("made_of", "start") if self.config and k in self.metrics}
+        return {k: v for k, v in self.config.items() if not f"{k}.".startswith(NOT_COMPARED)} | made_of
 
     def score(self, metric: str) -> float:
         """Return a score such as ``test/beam/chrf``.
@@ -177,7 +177,9 @@ def settings_of(runs: Sequence[FinishedRun]) -> list[Setting]:
     alike: dict[str, list[FinishedRun]] = {}
     for run in runs:
         stem = re.sub(r"\d+$", "", str(run.config.get("init_from")))
-        alike.setdefault(repr(sorted({**run.values(), "init_from": stem}.items())), []).append(run)
+        alike.setdefault(repr(sorted({**run.values(), "init_from": stem, "start": None}.items())), []).append(
+            run
+        )
     groups: dict[str, list[FinishedRun]] = {}
     for key, members in alike.items():
         starts = {(str(run.config.get("init_from")), str(run.seed)) for run in members}

@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -19,7 +18,6 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.common.errors import InputError
 from seq2seq.common.written import LIST, RUN, Written, claim
 from seq2seq.settings.application import CONF
-from seq2seq.settings.config import Settings
 
 PLACES = (
     "config.yaml", "overrides.yaml", "metrics.json", "reports.jsonl", "model/config.json", "model/model.safetensors",
@@ -177,25 +175,6 @@ def _discard(aside: Path) -> None:
     """Remove what was set aside, of which nothing comes back from here on."""
     with suppress(OSError):
         shutil.rmtree(aside.replace(aside.with_name(aside.name.replace(ASIDE, SCRATCH))))
-
-
-def require_text_of_sweep(settings: Settings, digest: str, sweep: Path) -> None:
-    """Note the `digest` of the text of a job in the folder of its sweep, all of whose jobs with the same data read the same.
-
-    Raises:
-        InputError: The text has changed since an earlier job.
-    """
-    data: Any = OmegaConf.to_container(settings.config.data)
-    del data["seed"]
-    note = sweep / ".text" / f"{zlib.crc32(json.dumps(data, sort_keys=True).encode()):08x}"
-    note.parent.mkdir(exist_ok=True)
-    with suppress(FileExistsError), note.open("x") as file:
-        file.write(digest)
-    if note.read_text() not in (digest, "") and not settings.config.overwrite:
-        raise InputError(
-            f"{sweep}: the text has changed since earlier jobs of this sweep read it, so seeds and settings could not be "
-            "compared: restore it, or give another experiment_name"
-        )
 
 
 @contextmanager

@@ -33,7 +33,6 @@ from seq2seq.run.folder import (
     kept_files,
     no_empty_folder,
     relative_to_cwd,
-    require_text_of_sweep,
     results,
     save_config,
     set_aside,
@@ -41,6 +40,7 @@ from seq2seq.run.folder import (
     write_json,
     write_text,
 )
+from seq2seq.run.origin import digests_of, parts_of, require_same_in_sweep
 from seq2seq.run.sizes import sizes
 from seq2seq.run.summary import commit_of_program, log_start, logged, summary
 from seq2seq.settings.config import Settings, complete, settings_of
@@ -110,9 +110,10 @@ def run(settings: Settings) -> float | None:
             values = sizes(settings.config, data.num_pairs, earlier.values if earlier and checkpoint else {})
             settings = settings.updated(values)
             prepared = prepare(data, settings, values, first)
-            if writes and (folder / "job.json").is_file():  # of the launcher of subprocesses
-                require_text_of_sweep(settings, prepared.digest, folder.parent)
             module = build_module(settings, prepared)
+            parts = parts_of(settings, prepared)
+            if writes and (folder / "job.json").is_file():  # of the launcher of subprocesses
+                require_same_in_sweep(parts, folder.parent, overwrite=settings.config.overwrite)
             trainer = build_trainer(settings, step)
             with nullcontext() if files is None else begun(settings, prepared, trainer, files):
                 fit(trainer, module, data, settings, checkpoint)
@@ -121,7 +122,7 @@ def run(settings: Settings) -> float | None:
             with trained_by(settings.config), in_own_words():
                 exported, kept = export(module, trainer, prepared, folder, checkpoint)
                 metrics = score(exported, module, prepared, settings, folder)
-            metrics |= facts(module, trainer, started) | {"kept": kept, "text": prepared.digest}
+            metrics |= facts(module, trainer, started) | {"kept": kept} | digests_of(parts)
             log_scores(metrics, trainer, settings)
         metrics["warnings"] = [*dict.fromkeys(each.getMessage() for each in told)]
         write_json(folder / "metrics.json", metrics)
