@@ -39,11 +39,20 @@ def test_the_module_translates_as_python_does(tmp_path):
             assert len(part["weights"]) == len(part["target"])
             assert all(abs(sum(row) - 1) < 1e-9 for row in part["weights"])
     assert [len(parts) for parts in found[-2:]] == [0, 3]
-    assert export_js("grammar-en-fr", tmp_path) == paths  # its own files are replaced
+    page = tmp_path / "example.html"
+    page.write_text(page.read_text().replace("<h1>", "<h1>Mine: "))
+    edited = page.read_text()
+    assert export_js("grammar-en-fr", tmp_path) == [
+        each for each in paths if each != page
+    ]  # its own files are replaced
+    assert page.read_text() == edited
+    (long,) = json.loads(subprocess.run(command, input=json.dumps(["the red cat sees " * 52 + "it ."]), capture_output=True, text=True,
+                                        check=True).stdout)  # fmt: skip
+    assert sum(part["left"] for part in long) == 10
 
 
 def test_a_file_of_the_user_is_not_replaced(tmp_path):
-    (tmp_path / "example.html").write_text("mine")
+    (tmp_path / "translator.js").write_text("mine")
     with pytest.raises(InputError, match="nothing that this export writes"):
         export_js("grammar-en-fr", tmp_path)
-    assert [each.name for each in tmp_path.iterdir()] == ["example.html"]
+    assert [each.name for each in tmp_path.iterdir()] == ["translator.js"]

@@ -142,6 +142,16 @@ def test_a_page_has_the_figure_of_the_intervals_and_the_table(tmp_path, program)
     assert "&lt;script&gt;" in page
 
 
+def test_a_table_of_others_stays(tmp_path, program):
+    make_three(tmp_path / "runs")
+    (tmp_path / "table.csv").write_text("mine\n")
+    done = program("runs", "-o", "table.pdf", cwd=tmp_path, command="compare", check=2)
+    assert "table.csv is nothing that this export writes" in done.text
+    assert (tmp_path / "table.csv").read_text() == "mine\n"
+    for _ in range(2):  # its own is replaced
+        program("runs", "-o", "other.png", cwd=tmp_path, command="compare", check=0)
+
+
 def test_runs_for_debugging_are_left_out_unless_they_are_named_or_alone(tmp_path):
     for name, more in (("one", {}), ("tried", {"debug": "fast"})):
         make_run(tmp_path / "runs" / name, 1, 0.9, references=REFERENCES[:20] if more else REFERENCES, **more)

@@ -47,6 +47,18 @@ def test_a_grid_ends_with_a_table_and_is_added_to(app):
     assert {x: int(row["result"]) for x, row in found.items()} == {"1": 2, "4": 5, "5": 10}
 
 
+def test_a_table_that_no_sweep_has_written_stays_and_an_empty_list_is_said(app):
+    (app.folder / "out").mkdir()
+    (app.folder / "out" / "results.csv").write_text("mine\n")
+    grid = ["-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out"]
+    for given, said in (("x=1,4", "results.csv is no table of a sweep"), ("x=range(1,1)", "there is no job")):
+        done = app(*grid, given, check=1)
+        assert said in done.text
+        assert "Traceback" not in done.text
+    assert (app.folder / "out" / "results.csv").read_text() == "mine\n"
+    assert not (app.folder / "log.txt").exists()
+
+
 def test_the_line_of_a_job_that_starts_names_the_file_of_its_output(app):
     done = app(
         "-m",

@@ -8,6 +8,7 @@ from typing import Annotated
 from seq2seq.cli.options import Output
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, counted
+from seq2seq.common.written import require_mark
 from seq2seq.evaluation.comparison import (
     Setting,
     comparable,
@@ -100,7 +101,9 @@ def _compare(
         return
     from seq2seq.cli.comparison_figure import comparison_page, draw_comparison
 
-    with picture.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+    table_file = picture.with_suffix(".csv")
+    require_mark(table_file, b"setting,runs,mean,sd")
+    with table_file.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(
             file, ["metric", *dict.fromkeys(key for row in rows for key in row)], restval=""
         )

@@ -9,7 +9,6 @@ from seq2seq.export.translating_page import model_module, page_model, static_fil
 MARKS = {
     "translator.js": b"export async function load",
     "translator.d.ts": b"export function load",
-    "example.html": b'from "./translator.js"',
     "model/model.json": b'{"spec":',
 }
 """The files, and what is in each one that this export has written."""
@@ -33,6 +32,8 @@ def export_js(model: str | Path, folder: str | Path) -> list[Path]:
         "example.html": static_file("example.html"),
         "model/model.json": data,
     }
+    if (folder / "example.html").exists():  # a page of the user's by now
+        del texts["example.html"]
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

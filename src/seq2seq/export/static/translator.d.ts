@@ -17,6 +17,8 @@ export interface Explained {
   target: string[];
   /** For each target token a row of weights over the source tokens. */
   weights: number[][];
+  /** Number of source tokens that were left out, of more than 200. */
+  left: number;
 }
 
 /** A model that was loaded. */

@@ -21,13 +21,14 @@ class Loaded {
     return (await this.explain(text, options)).map(({ gap, text: found }) => gap + found).join("");
   }
 
-  // For each sentence of a text {gap, text, source, target, weights}: the white space before its translation, its tokens, and a row of
-  // weights over the source for each target token.
+  // For each sentence of a text {gap, text, source, target, weights, left}: the white space before its translation, its tokens, a row of
+  // weights over the source for each target token, and the number of source tokens that were left out, of more than 200.
   async explain(text, options = {}) {
     return this.translator.split(text).map((part) => {
-      const { source, target, text: found, weights } = this.translator.translate(this.translator.read(part.text), { ...DEFAULTS, ...options });
+      const read = this.translator.read(part.text);
+      const { source, target, text: found, weights } = this.translator.translate(read, { ...DEFAULTS, ...options });
       const rows = target.map((_, row) => [...weights.subarray(row * source.length, (row + 1) * source.length)]);
-      return { gap: part.gap, text: found, source, target, weights: rows };
+      return { gap: part.gap, text: found, source, target, weights: rows, left: read.numLeft };
     });
   }
 }

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from hydra.errors import CompactHydraException
 from omegaconf import OmegaConf
 
 try:
@@ -51,9 +52,26 @@ def write_whole(path: Path, text: str) -> None:
     os.replace(partial, path)
 
 
+def results_file(sweep: Path) -> Path:
+    """Return where the table of a sweep is.
+
+    Raises:
+        CompactHydraException: Another file is there.
+    """
+    path = sweep / "results.csv"
+    if path.is_file() and path.stat().st_size:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            heads = next(csv.reader(file), [])
+        if not {"result", "status", *KEYS} & {*heads}:
+            raise CompactHydraException(
+                f"{path} is no table of a sweep, and stays: move it, or give another hydra.sweep.dir"
+            )
+    return path
+
+
 def write_results(sweep: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Put rows into results.csv, each in place of the one with the same values in the columns of `KEYS`; others stay."""
-    path, kept = sweep / "results.csv", dict[Any, Mapping[str, Any]]()
+    path, kept = results_file(sweep), dict[Any, Mapping[str, Any]]()
     if not rows:
         return
 

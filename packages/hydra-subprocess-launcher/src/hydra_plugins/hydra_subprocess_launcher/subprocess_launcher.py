@@ -48,6 +48,7 @@ from hydra_plugins.hydra_subprocess_launcher._files import (
     metric_of,
     name_of_result,
     print_table,
+    results_file,
     write_results,
     write_whole,
 )
@@ -125,6 +126,8 @@ class SubprocessLauncher(Launcher):
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run the jobs; return how each ended, in order."""
+        if not job_overrides:
+            raise CompactHydraException("there is no job: a range or list of the sweep is empty")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = str(max(1, cores // self.n_jobs))
         self.variables = {"OMP_NUM_THREADS": threads} | os.environ
@@ -150,6 +153,8 @@ class SubprocessLauncher(Launcher):
         self.places = {id(job): place for place, job in enumerate(jobs)}
         sweeps = {str(Path(str(job.cfg.hydra.sweep.dir)).absolute()) for job in jobs if job.cfg}
         folder = Path(os.path.commonpath(sweeps))
+        for each in sweeps:
+            results_file(Path(each))
         if not self.waits:
             self.launch_in_background(jobs, folder)
             return jobs
