@@ -3,11 +3,13 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import seq2seq
 from seq2seq.common.errors import InputError
+from seq2seq.common.written import write_export
 from seq2seq.export.web import export_js
 from tests.small import built_in_pairs
 
@@ -56,3 +58,14 @@ def test_a_file_of_the_user_is_not_replaced(tmp_path):
     with pytest.raises(InputError, match="nothing that this export writes"):
         export_js("grammar-en-fr", tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["translator.js"]
+
+
+def test_a_page_that_does_not_fit_on_the_disk_is_not_there(tmp_path, monkeypatch):
+    def cut_off(path, text, **_):
+        path.write_bytes(text.encode()[:9])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", cut_off)
+    with pytest.raises(OSError, match="No space"):
+        write_export(tmp_path / "page.html", "a page of a model")
+    assert not [*tmp_path.iterdir()]

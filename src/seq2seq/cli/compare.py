@@ -8,7 +8,7 @@ from typing import Annotated
 from seq2seq.cli.options import Output
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, counted
-from seq2seq.common.written import require_mark
+from seq2seq.common.written import require_mark, write_export
 from seq2seq.evaluation.comparison import (
     Setting,
     comparable,
@@ -111,7 +111,7 @@ def _compare(
         writer.writerows({"metric": metric} | {k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in row.items()}
                          for row in rows)  # fmt: skip
     if picture.suffix.lower() == ".html":
-        picture.write_text(comparison_page(rows, metric, table), encoding="utf-8")
+        write_export(picture, comparison_page(rows, metric, table))
     else:
         draw_comparison(rows, metric, picture)
     print(f"written     {picture.with_suffix('.csv')}, {picture}")

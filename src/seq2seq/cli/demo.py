@@ -6,7 +6,7 @@ from seq2seq.cli.api import Run
 from seq2seq.cli.options import Model, Page, Sentence
 from seq2seq.cli.show import PAGE_MARK, announce_replaced, open_page
 from seq2seq.common.progress import announce
-from seq2seq.common.written import require_mark
+from seq2seq.common.written import require_mark, write_export
 from seq2seq.export.card import examples
 
 PAGE = Path("demo.html")
@@ -50,5 +50,5 @@ def demo(
     page = export_page(Path(model), sentences[0])
     if output == PAGE:
         announce_replaced(output)
-    output.write_text(page, encoding="utf-8")
+    write_export(output, page)
     open_page(output, wanted=not no_open)

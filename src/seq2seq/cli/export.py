@@ -9,7 +9,7 @@ from seq2seq.cli.options import Output, Precision, Sentence, page_file
 from seq2seq.cli.show import PAGE_MARK
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.common.written import require_mark
+from seq2seq.common.written import require_mark, write_export
 from seq2seq.data.folders import config_of, model_path
 
 
@@ -87,7 +87,7 @@ def export(
             from seq2seq.export.records import recorded_page
 
             content = recorded_page(folder)
-        output.write_text(content, encoding="utf-8")
+        write_export(output, content)
         print(f"{output}   {len(content) / 1e6:.1f} MB")
     if is_there:
         print(f"{output}: replaced", file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seq2seq.cli.options import Count, Model, Page, Sentence
 from seq2seq.common.progress import announce
-from seq2seq.common.written import require_mark
+from seq2seq.common.written import require_mark, write_export
 
 PAGE = Path("attention.html")
 PAGE_MARK = b'<script type="application/json" id="attention-data">'
@@ -46,7 +46,7 @@ def show(
     found, page = translation_page(model, sentence, target, beam_size, trust_custom_code=trust_custom_code)
     if output == PAGE:
         announce_replaced(output)
-    output.write_text(page, encoding="utf-8")
+    write_export(output, page)
     print(found.text)
     if note := found.unknown_note():
         print(note, file=sys.stderr)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from seq2seq.common.written import require_mark
+from seq2seq.common.written import require_mark, write_export
 from seq2seq.export.translating_page import model_module, page_model, static_file
 
 MARKS = {
@@ -36,5 +36,5 @@ def export_js(model: str | Path, folder: str | Path) -> list[Path]:
         del texts["example.html"]
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        write_export(folder / name, text)
     return [folder / name for name in texts]

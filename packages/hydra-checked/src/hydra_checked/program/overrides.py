@@ -105,12 +105,21 @@ def _readable(text: str) -> str:
     return re.sub(r"[^\w.,=+-]+", "-", text)
 
 
+LONGEST = 200
+"""Bytes of the name of a folder: file systems allow 255, and names of files in the making are a little longer."""
+
+
 def folder_name(name: str, key: str = "name") -> str:
     """Return the name of a run's or an experiment's folder as it is.
 
     Raises:
-        Wrong: It is empty, leaves the folder of the runs, or has a $, which loggers take for a variable.
+        Wrong: It is empty, leaves the folder of the runs, has a $, which loggers take for a variable, or is too long for a disk.
     """
+    longest = max(str(name).split("/"), key=lambda part: len(part.encode()))
+    if len(longest.encode()) > LONGEST:
+        raise Wrong(
+            f"{key}={longest[:40]}…: a folder's name has at most {LONGEST} bytes, and this one {len(longest.encode())}"
+        )
     if not str(name).strip() or "$" in str(name) or {"", ".", ".."} & {*str(name).split("/")}:
         raise Wrong(
             f"{key}={name}: the name of a folder is needed, without $, such as {key}=first or {key}=first/a"
