@@ -135,7 +135,7 @@ TRAIN = {
     "too large": (["model.encoder.hidden_size=10000000"], r"memory.*data\.batch_size"),
     "wrong shape of a score": (["model.decoder.attention.score._target_=mine.Wrong", "~model.decoder.attention.score.hidden_size"],
                                r"Wrong.*\(batch, queries, keys\)"),
-    "broken import": (["model.decoder.attention.score._target_=broken.Score"], r"broken\.Score.*nowhere_at_all"),
+    "broken import": (["model.decoder.attention.score._target_=lacking.Score"], r"lacking\.Score.*nowhere_at_all"),
     "no such file of weights": (["--config-dir", "nowhere"], r"nowhere"),
     "attention of another toolkit": (["attention=bahdanau"], r"additive\?"),
     "no attention": (["attention=none"], r"did you mean decoder=context\? "),
@@ -193,7 +193,7 @@ def here(tmp_path_factory):
     (folder / "mark.en").write_bytes(b"\xef\xbb\xbfI see it.\n")
     (folder / "without.en").write_bytes(b"I see it.\n")
     (folder / "mine.py").write_text(WRONG_SCORE)
-    (folder / "broken.py").write_text("import nowhere_at_all\n")
+    (folder / "lacking.py").write_text("import nowhere_at_all\n")
     (folder / "void.en").write_text("")
     (folder / "one.en").write_text("one line .\n")
     (folder / "one.fr").write_text("une ligne .\n")
