@@ -9,7 +9,7 @@ import pytest
 
 import seq2seq
 from seq2seq.common.errors import InputError
-from seq2seq.common.written import write_export
+from seq2seq.export.files import write_export
 from seq2seq.export.web import export_js
 from tests.small import built_in_pairs
 

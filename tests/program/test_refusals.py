@@ -398,14 +398,14 @@ def test_jobs_of_a_sweep_have_the_same_text_and_code(tmp_path, program):
     (tmp_path / "t.fr").write_text("\n".join(reversed(lines)) + "\n")
     assert "the text has changed since earlier jobs of this sweep" in job(3, check=2)
     job(3, "data.max_examples=31")  # other data
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "sweep_score.py").write_text(
         "from seq2seq.attention import AdditiveScore as Own\n\n\nclass Score(Own):\n    pass\n"
     )
-    own = "data.max_examples=31", "model.decoder.attention.score._target_=mine.Score"
+    own = "data.max_examples=31", "model.decoder.attention.score._target_=sweep_score.Score"
     job(4, *own)
-    with (tmp_path / "mine.py").open("a") as file:
+    with (tmp_path / "sweep_score.py").open("a") as file:
         file.write("    scale = 2\n")
-    assert "mine.py has changed" in job(5, *own, check=2)
+    assert "sweep_score.py has changed" in job(5, *own, check=2)
     job(5, *own, "overwrite=true")
     digests = [
         json.loads((tmp_path / f"runs/baseline/job_{n}/metrics.json").read_text())["made_of"]

@@ -8,7 +8,6 @@ from typing import Annotated
 from seq2seq.cli.options import Output
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce, counted
-from seq2seq.common.written import require_mark, write_export
 from seq2seq.evaluation.comparison import (
     Setting,
     comparable,
@@ -19,6 +18,7 @@ from seq2seq.evaluation.comparison import (
     settings_of,
     tries_in,
 )
+from seq2seq.export.files import require_mark, write_export
 
 FORMATS = ".png", ".pdf", ".svg", ".html"
 

@@ -6,8 +6,8 @@ from seq2seq.cli.api import Run
 from seq2seq.cli.options import Model, Page, Sentence
 from seq2seq.cli.show import PAGE_MARK, announce_replaced, open_page
 from seq2seq.common.progress import announce
-from seq2seq.common.written import require_mark, write_export
 from seq2seq.export.card import examples
+from seq2seq.export.files import require_mark, write_export
 
 PAGE = Path("demo.html")
 

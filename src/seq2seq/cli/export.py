@@ -9,8 +9,8 @@ from seq2seq.cli.options import Output, Precision, Sentence, page_file
 from seq2seq.cli.show import PAGE_MARK
 from seq2seq.common.errors import InputError
 from seq2seq.common.progress import announce
-from seq2seq.common.written import require_mark, write_export
 from seq2seq.data.folders import config_of, model_path
+from seq2seq.export.files import require_mark, write_export
 
 
 def export(

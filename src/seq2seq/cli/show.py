@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seq2seq.cli.options import Count, Model, Page, Sentence
 from seq2seq.common.progress import announce
-from seq2seq.common.written import require_mark, write_export
+from seq2seq.export.files import require_mark, write_export
 
 PAGE = Path("attention.html")
 PAGE_MARK = b'<script type="application/json" id="attention-data">'

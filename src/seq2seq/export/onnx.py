@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from seq2seq.attention.attention import Memory
 from seq2seq.common.errors import InputError
-from seq2seq.common.written import require_mark
 from seq2seq.data.batch import SourceBatch
+from seq2seq.export.files import require_mark
 from seq2seq.models.folder import load_model_folder
 from seq2seq.models.limits import MAX_TOKENS
 from seq2seq.models.proof import LENGTHS, Steps, prove

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from seq2seq.common.written import require_mark, write_export
+from seq2seq.export.files import require_mark, write_export
 from seq2seq.export.translating_page import model_module, page_model, static_file
 
 MARKS = {
