@@ -73,7 +73,7 @@ quick: $(STAMP) ## the tests next to what has changed since the last commit, und
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.quick $(ARGS)
 
 .PHONY: long
-long: $(STAMP) ## the long tests: kills, sweeps, several processes (ARGS=--notebooks: the notebooks, too; ARGS=--minutes=4: a selection)
+long: $(STAMP) ## the long tests: kills, sweeps, several processes (ARGS=--notebooks: the notebooks, too; ARGS=--minutes=2: a selection)
 	$(SUITE) -m long $(ARGS)
 
 .PHONY: calibration
