@@ -96,12 +96,6 @@ class Prepared:
             "text": [*map(len, splits), zlib.crc32(text), *(split.checksum for split in splits)],
         }
 
-    @property
-    def digest(self) -> str:
-        """What distinguishes the text of all splits from another one, as eight hexadecimal digits."""
-        sums = [*self.checksums["text"], None if self.test is None else self.test.checksum]
-        return f"{zlib.crc32(repr(sums).encode()):08x}"
-
     def save_tokenizers(self, folder: Path) -> None:
         """Write both tokenizers into a folder, see `save_proved`."""
         pairs = [self.train.pairs[place] for place in range(min(len(self.train), 100))]

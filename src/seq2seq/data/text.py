@@ -79,9 +79,6 @@ def cleaned(pairs: Iterable[SentencePair]) -> list[tuple[str, str]]:
     return [(clean(source), clean(target)) for source, target in texts(pairs)]
 
 
-# --- files -------------------------------------------------------------------------------------------------
-
-
 def stream_bytes(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a text file, plain or compressed, before they are decoded; errors are those of `stream_lines`."""
     with refusing(), open_bytes(path) as file:
@@ -145,9 +142,6 @@ def warn_of_seen(train: Sequence[SentencePair], others: Mapping[str, Sequence[Se
                 f"{count:,} of {counted(len(pairs), f'{name} pair')} are training pairs: scores of what was trained on are too "
                 "good; give other text"
             )
-
-
-# --- alignments --------------------------------------------------------------------------
 
 
 def with_alignments(pairs: Sequence[SentencePair], path: str | Path, key: str) -> list[SentencePair]:

@@ -28,10 +28,11 @@ def parts_of(settings: Settings, data: "Prepared") -> Parts:
     """Return the parts of a run whose objects are built."""
     config: Any = OmegaConf.to_container(settings.config)
     text = json.dumps({**config["data"], "seed": None}, sort_keys=True)
-    found: Parts = {("the text", text): data.digest}
+    sums = [*data.checksums["text"], None if data.test is None else data.test.checksum]
+    found: Parts = {("the text", text): f"{zlib.crc32(repr(sums).encode()):08x}"}
     if config["init_from"] is not None:
-        sums = read_json(config_of(config["init_from"])).get("sha256")
-        found[START, config["init_from"]] = json.dumps(sums, sort_keys=True)
+        weights = read_json(config_of(config["init_from"])).get("sha256")
+        found[START, config["init_from"]] = json.dumps(weights, sort_keys=True)
     files = [config["model"].get(f"{side}_vectors") for side in ("source", "target")]
     for target in sorted({*named(config)}):
         with suppress(TypeError):  # it has no source
