@@ -220,6 +220,18 @@ def test_corpus_reads_both_directions_and_names_the_command_that_makes_it(tmp_pa
         LibreOfficeHelp(root=str(tmp_path), source_language="en", target_language="fr").read()
 
 
+def test_the_first_pairs_have_the_links_of_the_whole_file_and_are_held_out_of_all(tmp_path):
+    train = "".join(f"train\tp\tA {n}.\tX {n}.\n" for n in range(12))
+    (tmp_path / "en-de.tsv").write_text(f"{train}validation\tq\tD.\tU.\n")
+    (tmp_path / "links.txt").write_text("0-0\n" * 12)
+    given = {"root": str(tmp_path), "source_language": "en", "target_language": "de", "max_examples": 3}
+    first = LibreOfficeHelp(**given, alignments=str(tmp_path / "links.txt")).splits.train
+    assert [(pair.source, pair.alignment) for pair in first] == [(f"A {n}.", ((0, 0),)) for n in range(3)]
+    (tmp_path / "en-de.tsv").write_text(train)
+    held = LibreOfficeHelp(**given, split={"validation": 2, "test": 4}).splits
+    assert [len(each) for each in (held.train, held.validation, held.test)] == [3, 2, 3]
+
+
 def test_links_of_words_are_written_by_the_words_of_the_text():
     from scripts.align_libreoffice import in_text
 

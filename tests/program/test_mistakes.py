@@ -101,7 +101,7 @@ TRAIN = {
     "no folder of a configuration": (["--config-path", "runs/nope", "--config-name", "config"], r"--config-path .*runs/nope: there is no such folder"),
     "no file in a folder": (["--config-path", "/", "--config-name", "nope"], r"--config-name nope: .* in /;"),
     "text of both sides": (["data=parallel", "data.source=a.en"], r"data\.train\.source\?"),
-    "long name": ([f"name={'x' * 300}"], r"at most 200 bytes"),
+    "long name": ([f"name={'x' * 300}"], r"at most 255 bytes"),
     "empty range": (["-m", "seed=range(1,1)"], r"there is no job"),
     "two options": (["-m", "--cfg", "job", "attention=dot", "seed=1,2"], r"--multirun, --cfg, --info"),
     "option that is the default": (["--resume"], r"the same command"),

@@ -3,11 +3,14 @@
 import json
 import re
 import shutil
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
 import seq2seq
+from seq2seq.attention import AdditiveScore
 from seq2seq.common.errors import InputError
 from seq2seq.data import GrammarCorpus, PairsCorpus, ParallelText
 from seq2seq.export.card import save_pretrained
@@ -412,3 +415,12 @@ def test_jobs_of_a_sweep_have_the_same_text_and_code(tmp_path, program):
         for n in (1, 2, 3, 4, 5)
     ]
     assert [digests.count(each) for each in digests] == [2, 2, 1, 1, 1]
+
+
+def test_a_class_of_a_notebook_trains(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    cells = types.ModuleType("__main__")  # without a file
+    cells.Own = type("Own", (AdditiveScore,), {"__module__": "__main__"})
+    monkeypatch.setitem(sys.modules, "__main__", cells)
+    run = seq2seq.train(*TINY, "data=grammar", "model.decoder.attention.score._target_=__main__.Own")
+    assert run.metrics["made_of"]

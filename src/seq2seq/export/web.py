@@ -11,7 +11,7 @@ MARKS = {
     "translator.d.ts": b"export function load",
     "model/model.json": b'{"spec":',
 }
-"""The files, and what is in each one that this export has written."""
+"""The files that are replaced, and what is in each one that this export has written."""
 
 
 def export_js(model: str | Path, folder: str | Path) -> list[Path]:

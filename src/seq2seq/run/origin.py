@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra.utils import get_object
 from omegaconf import OmegaConf
 
+from hydra_checked import imported
 from seq2seq.common.errors import InputError
 from seq2seq.common.named import PROGRAM, is_within, named
 from seq2seq.data.addresses import read_json
@@ -27,7 +27,7 @@ Parts = dict[tuple[str, str], str]
 def parts_of(settings: Settings, data: "Prepared") -> Parts:
     """Return the parts of a run whose objects are built."""
     config: Any = OmegaConf.to_container(settings.config)
-    text = json.dumps({**config["data"], "seed": None}, sort_keys=True)
+    text = json.dumps({**config["data"], "seed": None}, sort_keys=True, default=str)
     sums = [*data.checksums["text"], None if data.test is None else data.test.checksum]
     found: Parts = {("the text", text): f"{zlib.crc32(repr(sums).encode()):08x}"}
     if config["init_from"] is not None:
@@ -35,9 +35,9 @@ def parts_of(settings: Settings, data: "Prepared") -> Parts:
         found[START, config["init_from"]] = json.dumps(weights, sort_keys=True)
     files = [config["model"].get(f"{side}_vectors") for side in ("source", "target")]
     for target in sorted({*named(config)}):
-        with suppress(TypeError):  # it has no source
+        with suppress(TypeError, OSError):  # it has no source, or that of a notebook
             if not is_within(target, PROGRAM):
-                files.append(inspect.getsourcefile(inspect.unwrap(get_object(target))))
+                files.append(inspect.getsourcefile(inspect.unwrap(imported(target))))
     for file in filter(None, files):
         if Path(file).is_file() and "site-packages" not in file:
             found[file, ""] = f"{zlib.crc32(Path(file).read_bytes()):08x}"

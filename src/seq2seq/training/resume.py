@@ -40,6 +40,8 @@ def refusing_wrong_parts() -> Iterator[None]:
     """Raise InputError for an optimizer or schedule that refuses its arguments, or that a checkpoint is not of."""
     try:
         yield
+    except (InputError, TrainingFailed, TrainingInterrupted):
+        raise  # in our words already
     except (ValueError, RuntimeError) as error:
         way = ", or start from its model by init_from=FOLDER" if isinstance(error, OtherTraining) else ""
         raise InputError(f"{'' if isinstance(error, RateError) else 'optimizer: '}{error}{way}") from error

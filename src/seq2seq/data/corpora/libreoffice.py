@@ -26,8 +26,8 @@ class LibreOfficeHelp(SplitFile):
         self,
         *,
         root: str = "data/cache/libreoffice",
-        source_language: str,
-        target_language: str,
+        source_language: str = "und",
+        target_language: str = "und",
         **options: Any,
     ) -> None:
         if (source_language == "en") == (target_language == "en"):

@@ -43,12 +43,14 @@ class SplitFile(TranslationDataModule):
         self.prepare_data()
         splits: dict[str, list[SentencePair]] = {"train": [], "validation": [], "test": []}
         size = len(self.columns)
+        # what chooses among pairs, or counts them, sees all; else what is left out later is not read
+        needs_all = any((self.filter, self.split, self.alignments, self.validation_alignments))
         for number, line in enumerate(read_lines(self.file), start=1):
             (split, *cells), place = line.split("\t"), f"{self.file}, line {number}: "
             if split not in splits or len(cells) < size or (len(cells) > size and not self.more_columns):
                 names = f"split, {', '.join(self.columns[:-1])} and {self.columns[-1]}"
                 raise InputError(f"{place}{names} are expected (data=tsv reads pairs)")
-            if self.filter is not None or len(splits[split]) != self.max_examples:
+            if needs_all or len(splits[split]) != self.max_examples:
                 splits[split].append(self.pair(cells[:size], place))
         return Splits(splits["train"][: self.train_pairs], splits["validation"], splits["test"])
 

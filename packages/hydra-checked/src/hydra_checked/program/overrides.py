@@ -105,8 +105,8 @@ def _readable(text: str) -> str:
     return re.sub(r"[^\w.,=+-]+", "-", text)
 
 
-LONGEST = 200
-"""Bytes of the name of a folder: file systems allow 255, and names of files in the making are a little longer."""
+LONGEST = 255
+"""Bytes of the name of a folder, on the usual file systems."""
 
 
 def folder_name(name: str, key: str = "name") -> str:
