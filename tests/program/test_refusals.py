@@ -396,6 +396,8 @@ def test_jobs_of_a_sweep_have_the_same_text_and_code(tmp_path, program):
         (folder / "job.json").write_text("{}")
         return program(*tiny, f"name=job_{number}", f"seed={number}", *more, cwd=tmp_path, check=check).text
 
+    job(1, "trainer.strategy=nonsense", check=2)
+    assert not (tmp_path / "runs/baseline/.parts").exists()  # nothing has begun
     job(1)
     job(2)
     (tmp_path / "t.fr").write_text("\n".join(reversed(lines)) + "\n")

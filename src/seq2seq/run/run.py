@@ -112,9 +112,9 @@ def run(settings: Settings) -> float | None:
             prepared = prepare(data, settings, values, first)
             module = build_module(settings, prepared)
             parts = parts_of(settings, prepared)
+            trainer = build_trainer(settings, step)
             if writes and (folder / "job.json").is_file():  # of the launcher of subprocesses
                 require_same_in_sweep(parts, folder.parent, overwrite=settings.config.overwrite)
-            trainer = build_trainer(settings, step)
             with nullcontext() if files is None else begun(settings, prepared, trainer, files):
                 fit(trainer, module, data, settings, checkpoint)
             if settings.dry or not trainer.is_global_zero:
