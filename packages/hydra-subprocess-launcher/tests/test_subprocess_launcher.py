@@ -383,7 +383,7 @@ def test_the_keys_in_which_jobs_of_one_folder_differ_are_named(app):
     line = ("hydra.sweep.subdir=x-${x}", "+metric=loss")
     app("-m", "hydra/launcher=subprocess", "hydra.sweep.dir=out", "x=1,2,3", line[0], check=0)
     done = app(*BACKGROUND, *line, check=1)
-    assert "depend on metric" in done.text.splitlines()[0]
+    assert "let hydra.sweep.subdir depend on metric" in done.text.splitlines()[0]
     done = app(*BACKGROUND, line[0], "kind=a,b", check=1)
-    assert "depend on kind" in done.text.splitlines()[0]
+    assert "must depend on kind" in done.text.splitlines()[0]
     assert len(begun(app)) == 3
