@@ -118,6 +118,8 @@ def program(app):
     (app.folder / "conf/model").mkdir()
     for name, text in CHOICES.items():
         (app.folder / f"conf/model/{name}.yaml").write_text(text)
+    (app.folder / "conf/part").mkdir()
+    (app.folder / "conf/part/wide.yaml").write_text("# @package model\nwidth: 64\n")
     (app.folder / "broken.py").write_text(BROKEN)
     (app.folder / "saved").mkdir()
     (app.folder / "saved/config.yaml").write_text("model:\n  _target_: __main__.Model\n")
@@ -130,6 +132,7 @@ WRONG = {
     "key without its node": (["width=2"], r"width: no such key; did you mean model\.width\?"),
     "key of another program": (["hidden=2"], r"hidden: no such key; did you mean model\.width\?"),
     "key of an earlier version": (["model.size=2"], r"model\.size: it is model\.width$"),
+    "key in the folder of a choice": (["+part=wide", "part.width=2"], r"part\.width: no such key; did you mean model\.width\?"),
     "key of another choice": (["model.depth=3"], r"model\.depth: no such key with what was chosen; it belongs to model=large"),
     "what is done without a key": (["resume=true"], r"resume: no such key; the same command goes on"),
     "key of Hydra": (["hydra.job.nmae=a"], r"hydra\.job\.nmae: no such key; did you mean hydra\.job\.name\?"),

@@ -117,10 +117,9 @@ def _unreadable_override(_: Application, error: OverrideParseException, __: Sequ
 def _composition(app: Application, error: HydraException, given: Sequence[str]) -> str | None:
     cause = error.__cause__
     if isinstance(cause, OmegaConfBaseException):
-        parts = [each.lstrip("+~").partition("=")[0] for each in given]
-        key = next((each for each in parts if f"{each}.".startswith(f"{cause.full_key}.")), cause.full_key)
         if isinstance(cause, AttributeError | KeyError):
-            return _unknown_key(app, str(key))
+            refused = re.match("Could not override '([^']+)'", str(error))  # OmegaConf names its first part only
+            return _unknown_key(app, refused[1] if refused else str(cause.full_key))
         return _omegaconf(app, cause, given)
     said = single_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
     return _wrong_override(app, given) or said
