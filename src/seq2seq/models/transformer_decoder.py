@@ -78,10 +78,8 @@ class TransformerLayer(nn.Module):
         self.norms: Any = nn.ModuleList(nn.LayerNorm(size) for _ in range(3))
         self.self_attention = HeadsAttention(size, size, heads, dropout)
         self.cross_attention = HeadsAttention(size, memory_size, heads, dropout, weighs_source=True)
-        self.first, self.second = (
-            nn.Linear(size, hidden_size),
-            nn.Linear(hidden_size, size),
-        )  # W_1, b_1, W_2, b_2
+        self.first = nn.Linear(size, hidden_size)  # W_1 and b_1
+        self.second = nn.Linear(hidden_size, size)  # W_2 and b_2
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -103,9 +101,7 @@ class TransformerLayer(nn.Module):
         now = self.self_attention.keys_values(normed)
         keys_values = torch.cat([earlier.to(now.dtype), now], dim=1)
         x = x + self.dropout(self.self_attention(normed, keys_values, mask)[0])
-        asking = self.norms[1](x).view(
-            source.shape[0], -1, x.shape[-1]
-        )  # the hypotheses of a sentence share it
+        asking = self.norms[1](x).view(source.shape[0], -1, x.shape[-1])  # all hypotheses of a sentence
         found, weights = self.cross_attention(asking, source, source_is_token[:, None, None])
         x = x + self.dropout(found.view(x.shape))
         hidden = self.dropout(torch.relu(self.first(self.norms[2](x))))
