@@ -399,9 +399,10 @@ def test_jobs_of_a_sweep_have_the_same_text_and_code(tmp_path, program):
     job(1, "trainer.strategy=nonsense", check=2)
     assert not (tmp_path / "runs/baseline/.parts").exists()  # nothing has begun
     job(1)
-    job(2)
+    job(2, "tokenizer=characters", "data.max_length.tokens=5")  # fewer pairs of it
     (tmp_path / "t.fr").write_text("\n".join(reversed(lines)) + "\n")
-    assert "the text has changed since earlier jobs of this sweep" in job(3, check=2)
+    for more in ((), ("data.batch_size=7",)):  # of the same text
+        assert "the text has changed since earlier jobs of this sweep" in job(3, *more, check=2)
     job(3, "data.max_examples=31")  # other data
     (tmp_path / "sweep_score.py").write_text(
         "from seq2seq.attention import AdditiveScore as Own\n\n\nclass Score(Own):\n    pass\n"

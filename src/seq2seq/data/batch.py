@@ -1,7 +1,7 @@
 """Encoded splits and padded batches: padding, the shift by one of the target, and the masks."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -70,6 +70,15 @@ class Sentences:
         return np.diff(self.offsets)
 
 
+def checksum_of(pairs: Iterable[SentencePair]) -> int:
+    """Return a sum of the text and the alignment of every pair."""
+    total = 0
+    for pair in pairs:
+        line = f"{pair.source}\t{pair.target}\t{pair.alignment}\n"
+        total = zlib.crc32(line.encode(errors="surrogatepass"), total)
+    return total
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedSplit:
     """A split ready for batching.
@@ -96,11 +105,7 @@ class EncodedSplit:
     @property
     def checksum(self) -> int:
         """Sum of the text and the alignment of every pair."""
-        total = 0
-        for pair in self.pairs:
-            line = f"{pair.source}\t{pair.target}\t{pair.alignment}\n"
-            total = zlib.crc32(line.encode(errors="surrogatepass"), total)
-        return total
+        return checksum_of(self.pairs)
 
 
 @dataclass(slots=True, eq=False)  # not frozen: Lightning's precision plugins copy it part by part

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from joined_words import clean
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import NotNegative, Positive, Seed, require_bounds
 from seq2seq.common.progress import LOG, announce, counted, warn
-from seq2seq.data.batch import EncodedSplit, Ids, Sentences
+from seq2seq.data.batch import EncodedSplit, Ids, Sentences, checksum_of
 from seq2seq.data.batching import BatchLoader, BatchSize, Order, share, shuffled_order, sorted_order
 from seq2seq.data.filter import Filter
 from seq2seq.data.languages import require_language_code
@@ -28,6 +29,12 @@ from seq2seq.data.tokenizers import SentencePieceTokenizer, Tokenizer, WordToken
 
 MAX_TRANSLATED = 1000
 """Maximum number of tokens of a validation or test sentence; longer sentences are cut."""
+
+AFTER_TEXT = {
+    "tokenizer", "target_tokenizer", "joint_vocabulary", "new_tokens", "max_length", "both_directions",
+    "batch_size", "max_tokens", "num_workers", "seed",
+}  # fmt: skip
+"""Arguments of a data module on tokens and batches: `TranslationDataModule.checksum` is the same with others."""
 
 Factory = Callable[..., Tokenizer]
 
@@ -215,6 +222,11 @@ class TranslationDataModule(pl.LightningDataModule):
         else:
             warn_of_seen(train, {"validation": validation, "test": test})
         return Splits(train, validation, test)
+
+    @cached_property
+    def checksum(self) -> int:
+        """Sum of the text and the alignments of all `splits`, before tokenization."""
+        return checksum_of(chain(self.splits.train, self.splits.validation, self.splits.test))
 
     def divide(self, split: Split, splits: Splits) -> Splits:
         """Return the splits of a corpus with pairs held out of its training pairs.

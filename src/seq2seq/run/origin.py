@@ -17,19 +17,20 @@ from seq2seq.data.folders import config_of
 from seq2seq.settings.config import Settings
 
 if TYPE_CHECKING:
-    from seq2seq.data.datamodule import Prepared
+    from seq2seq.data.datamodule import TranslationDataModule
 
 START = "the model of init_from"
 Parts = dict[tuple[str, str], str]
 """What is named, and the keys that name it -> a digest of it."""
 
 
-def parts_of(settings: Settings, data: "Prepared") -> Parts:
+def parts_of(settings: Settings, data: "TranslationDataModule") -> Parts:
     """Return the parts of a run whose objects are built."""
+    from seq2seq.data.datamodule import AFTER_TEXT
+
     config: Any = OmegaConf.to_container(settings.config)
-    text = json.dumps({**config["data"], "seed": None}, sort_keys=True, default=str)
-    sums = [*data.checksums["text"], None if data.test is None else data.test.checksum]
-    found: Parts = {("the text", text): f"{zlib.crc32(repr(sums).encode()):08x}"}
+    named_text = {key: value for key, value in config["data"].items() if key not in AFTER_TEXT}
+    found: Parts = {("the text", json.dumps(named_text, sort_keys=True, default=str)): f"{data.checksum:08x}"}
     if config["init_from"] is not None:
         weights = read_json(config_of(config["init_from"])).get("sha256")
         found[START, config["init_from"]] = json.dumps(weights, sort_keys=True)

@@ -111,7 +111,7 @@ def run(settings: Settings) -> float | None:
             settings = settings.updated(values)
             prepared = prepare(data, settings, values, first)
             module = build_module(settings, prepared)
-            parts = parts_of(settings, prepared)
+            parts = parts_of(settings, data)
             trainer = build_trainer(settings, step)
             if writes and (folder / "job.json").is_file():  # of the launcher of subprocesses
                 require_same_in_sweep(parts, folder.parent, overwrite=settings.config.overwrite)

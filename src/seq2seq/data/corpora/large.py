@@ -19,7 +19,7 @@ from joined_words import INVISIBLE, WORD
 from seq2seq.common.errors import InputError
 from seq2seq.common.numbers import Positive
 from seq2seq.data.addresses import is_address, matching
-from seq2seq.data.batch import EncodedSplit
+from seq2seq.data.batch import EncodedSplit, checksum_of
 from seq2seq.data.corpora.parallel import ParallelText
 from seq2seq.data.text import SentencePair, Splits, stream_parallel
 from seq2seq.data.tokenizers import Tokenizer
@@ -90,6 +90,11 @@ class LargeText(ParallelText):
         """Number of pairs in the files, and number of pairs with a blank side."""
         filled = Counter(not pair.is_blank for pair in self._stream())
         return filled.total(), filled[False]
+
+    @cached_property
+    def checksum(self) -> int:
+        """Sum of the text of all pairs."""
+        return checksum_of(chain(self._stream(), self.splits.validation, self.splits.test))
 
     @property
     def num_pairs(self) -> int:
