@@ -62,7 +62,7 @@ check: $(STAMP) ## format check, lint and types
 	$(BIN)/oxlint --deny-warnings src packages
 	$(BIN)/mypy
 
-SUITE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+SUITE := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 .PHONY: test
 test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real corpora)
@@ -70,7 +70,7 @@ test: check ## all checks and the test suite (ARGS="--real-data=DIR" for real co
 
 .PHONY: quick
 quick: $(STAMP) ## the tests next to what has changed since the last commit, under a minute (ARGS=COMMIT: since another one)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.quick $(ARGS)
+	@$(BIN)/python -m tests.quick $(ARGS)
 
 .PHONY: long
 long: $(STAMP) ## the long tests: kills, sweeps, several processes (ARGS=--notebooks: the notebooks, too; ARGS=--minutes=2: a selection)
@@ -82,7 +82,7 @@ calibration: $(STAMP) ## how often seq2seq compare finds a difference where ther
 
 .PHONY: clusters
 clusters: $(STAMP) ## sweeps by the launchers joblib and submitit (its local executor)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/program/test_launchers.py -m long $(ARGS)
+	$(BIN)/python -m pytest tests/program/test_launchers.py -m long $(ARGS)
 
 .PHONY: coverage
 coverage: $(STAMP) ## share of the lines of src that the fast tests run (ARGS as for test)

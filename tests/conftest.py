@@ -142,8 +142,8 @@ def launch(built_in):
             re.fullmatch(r"debug=fast|data\.max_examples=\d{1,2}", str(each)) for each in arguments
         )
         prepare = prepared(prepare) if is_short else prepare
-        options = {"cwd": cwd, "stdin": stdin, "prepare": prepare, "OMP_NUM_THREADS": "1"} | environment
-        return fork(path, arguments, folder / f"{next(numbers)}.txt", **options)
+        output = folder / f"{next(numbers)}.txt"
+        return fork(path, arguments, output, cwd=cwd, stdin=stdin, prepare=prepare, **environment)
 
     return start
 

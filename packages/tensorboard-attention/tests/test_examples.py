@@ -24,9 +24,7 @@ def run(tmp_path):
     def start(name, *options):
         quiet = partial(warnings.simplefilter, "ignore")
         script, output = ROOT / "examples" / name, tmp_path / "said.txt"
-        program = fork(
-            script, ["--logdir", tmp_path, *options], output, cwd=tmp_path, prepare=quiet, OMP_NUM_THREADS="1"
-        )
+        program = fork(script, ["--logdir", tmp_path, *options], output, cwd=tmp_path, prepare=quiet)
         assert program.wait(300) == 0, program.text
         return views_of(tmp_path)
 
