@@ -118,7 +118,8 @@ def _composition(app: Application, error: HydraException, given: Sequence[str]) 
     cause = error.__cause__
     if isinstance(cause, OmegaConfBaseException):
         if isinstance(cause, AttributeError | KeyError):
-            refused = re.match("Could not override '([^']+)'", str(error))  # OmegaConf names its first part only
+            # OmegaConf names only the first part of the key
+            refused = re.match("Could not override '([^']+)'", str(error))
             return _unknown_key(app, refused[1] if refused else str(cause.full_key))
         return _omegaconf(app, cause, given)
     said = single_line(str(error).replace("\n\t", ", ").replace(":,", ":"))
