@@ -111,6 +111,24 @@ def test_the_checksum_is_of_every_line_wherever_it_lies(files, tmp_path, side):
     assert checksum("one") != whole
 
 
+@pytest.mark.parametrize("corpus", [LargeText, ParallelText])
+def test_the_text_is_another_once_a_pair_lies_in_another_split(files, tmp_path, corpus):
+    def checksums(corpus, fit_pairs):
+        options = {"cache": str(tmp_path / "cache"), "fit_pairs": fit_pairs} if corpus is LargeText else {}
+        parts = {split: {side: str(tmp_path / f"{part}.{side}") for side in ("source", "target")}
+                 for part, split in enumerate(("train", "validation"))}  # fmt: skip
+        return corpus(**parts, **options).text_checksums
+
+    before = checksums(corpus, 500)
+    assert before == checksums(LargeText, 7)  # also of pairs that the tokenizers are not fitted to
+    for side in ("source", "target"):
+        train, validation = (tmp_path / f"{part}.{side}" for part in (0, 1))
+        *kept, moved = train.read_text().splitlines(keepends=True)
+        train.write_text("".join(kept))
+        validation.write_text(moved + validation.read_text())
+    assert checksums(corpus, 500) != before
+
+
 def test_what_needs_all_pairs_in_memory_is_refused(files, tmp_path):
     with pytest.raises(InputError, match="data=parallel"):
         LargeText(**files, overfit=True)

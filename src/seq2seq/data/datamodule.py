@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +33,7 @@ AFTER_TEXT = {
     "tokenizer", "target_tokenizer", "joint_vocabulary", "new_tokens", "max_length", "both_directions",
     "batch_size", "max_tokens", "num_workers", "seed",
 }  # fmt: skip
-"""Arguments of a data module on tokens and batches: `TranslationDataModule.checksum` is the same with others."""
+"""Arguments of a data module that decide about tokens and batches, and not about the pairs of its `splits`."""
 
 Factory = Callable[..., Tokenizer]
 
@@ -223,10 +222,10 @@ class TranslationDataModule(pl.LightningDataModule):
             warn_of_seen(train, {"validation": validation, "test": test})
         return Splits(train, validation, test)
 
-    @cached_property
-    def checksum(self) -> int:
-        """Sum of the text and the alignments of all `splits`, before tokenization."""
-        return checksum_of(chain(self.splits.train, self.splits.validation, self.splits.test))
+    @property
+    def text_checksums(self) -> list[int]:
+        """A sum for each of the `splits`, of the text and the alignments of its pairs before tokenization."""
+        return [*map(checksum_of, (self.splits.train, self.splits.validation, self.splits.test))]
 
     def divide(self, split: Split, splits: Splits) -> Splits:
         """Return the splits of a corpus with pairs held out of its training pairs.

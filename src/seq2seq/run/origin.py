@@ -30,7 +30,8 @@ def parts_of(settings: Settings, data: "TranslationDataModule") -> Parts:
 
     config: Any = OmegaConf.to_container(settings.config)
     named_text = {key: value for key, value in config["data"].items() if key not in AFTER_TEXT}
-    found: Parts = {("the text", json.dumps(named_text, sort_keys=True, default=str)): f"{data.checksum:08x}"}
+    digest = f"{zlib.crc32(repr(data.text_checksums).encode()):08x}"
+    found: Parts = {("the text", json.dumps(named_text, sort_keys=True, default=str)): digest}
     if config["init_from"] is not None:
         weights = read_json(config_of(config["init_from"])).get("sha256")
         found[START, config["init_from"]] = json.dumps(weights, sort_keys=True)

@@ -86,15 +86,22 @@ class LargeText(ParallelText):
         return islice(stream_parallel(*self.checked_files("train")), self.max_examples)
 
     @cached_property
-    def _counts(self) -> tuple[int, int]:
-        """Number of pairs in the files, and number of pairs with a blank side."""
-        filled = Counter(not pair.is_blank for pair in self._stream())
-        return filled.total(), filled[False]
+    def _counts(self) -> tuple[int, int, int]:
+        """Number of pairs in the files, number of pairs with a blank side, and sum of their text."""
+        filled = Counter[bool]()
 
-    @cached_property
-    def checksum(self) -> int:
-        """Sum of the text of all pairs."""
-        return checksum_of(chain(self._stream(), self.splits.validation, self.splits.test))
+        def counted() -> Iterator[SentencePair]:
+            for pair in self._stream():
+                filled[not pair.is_blank] += 1
+                yield pair
+
+        checksum = checksum_of(counted())
+        return filled.total(), filled[False], checksum
+
+    @property
+    def text_checksums(self) -> list[int]:
+        """A sum for each of the splits, for training of all pairs of the files."""
+        return [self._counts[2], *super().text_checksums[1:]]
 
     @property
     def num_pairs(self) -> int:
