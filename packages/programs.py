@@ -16,7 +16,7 @@ import hydra.utils
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 
-os.environ["OMP_NUM_THREADS"] = "1"  # a fork has no other threads, for which it would wait forever
+os.environ["OMP_NUM_THREADS"] = "1"  # a fork has one thread, and OpenMP would wait for the others without end
 
 HYDRA_13 = 'version_base="1.3"'
 """What applications written for Hydra 1.3 give to ``hydra.main``."""

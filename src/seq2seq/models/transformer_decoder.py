@@ -101,7 +101,7 @@ class TransformerLayer(nn.Module):
         now = self.self_attention.keys_values(normed)
         keys_values = torch.cat([earlier.to(now.dtype), now], dim=1)
         x = x + self.dropout(self.self_attention(normed, keys_values, mask)[0])
-        asking = self.norms[1](x).view(source.shape[0], -1, x.shape[-1])  # all hypotheses of a sentence
+        asking = self.norms[1](x).view(source.shape[0], -1, x.shape[-1])  # (B, W T, D)
         found, weights = self.cross_attention(asking, source, source_is_token[:, None, None])
         x = x + self.dropout(found.view(x.shape))
         hidden = self.dropout(torch.relu(self.first(self.norms[2](x))))
